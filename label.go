@@ -44,8 +44,8 @@ type LabelOptions struct {
 	NoPilot bool
 	// MinAccuracy is the least fraction of labels that must equal the plurality; default 0.9.
 	MinAccuracy float64
-	// Teachers is the number of teachers, or 0. If a file has more teachers than queries, Teachers confirms
-	// that the file is not transposed. For counts, set votes.Options.Teachers instead.
+	// Teachers is the number of teachers, or 0 if it is not given. If a file has more teachers than queries,
+	// Teachers confirms that the file is not transposed. For counts, set votes.Options.Teachers instead.
 	Teachers int
 	// Pool names the set of public records that contains the queries; default "pool".
 	Pool string
@@ -178,7 +178,7 @@ type Budget struct {
 	Ledger  string  // path of the ledger, which is created if missing
 	Unit    string  // privacy unit of a new ledger; default "record"
 	// If Shared is true, a new ledger has mode Filter, in which later runs may charge the rest of the budget.
-	// Otherwise a new ledger has this mode only if a pilot is charged.
+	// Otherwise a new ledger has mode Filter only if a pilot is charged.
 	Shared bool
 	// Seed, if not nil, determines all noise, so results are repeatable but not releasable.
 	Seed *uint64

@@ -26,7 +26,8 @@ type PublishOptions struct {
 	// teachers is set, or for "nearest" if Ranges is set. Otherwise the method is chosen from public numbers.
 	Method string
 	// Size is the approximate number of private units if this number is public, or 0 if it is secret. All
-	// methods except "pate" require Size. Size determines the number of teachers, or noise and sampling.
+	// methods except "pate" require Size. For method "pate", Size determines the number of teachers. For
+	// other methods, it determines the noise and the sampling.
 	Size int
 
 	Teachers        int     // default: computed from Size, or 100
@@ -36,8 +37,8 @@ type PublishOptions struct {
 
 	// Ranges is a file that declares the ranges of all columns, if there are no public rows. Queries are
 	// drawn from these ranges. If Pool is "marginals", they are drawn from noisy counts of columns of the
-	// private rows. If Pool is "tree", counts of pairs of columns are added. Counts take a part of the
-	// budget. The default "none" uses no counts.
+	// private rows. If Pool is "tree", noisy counts of pairs of columns are also used. Counts take a part of
+	// the budget. By default Pool is "none", and no counts are used.
 	Ranges string
 	Pool   string
 

@@ -32,7 +32,8 @@ type ClassRule struct {
 	Other string
 }
 
-// Validate reports a class name that is empty, repeated or unsafe to print, and too few or too many names.
+// Validate returns an error if a class name is empty, repeated or unsafe to print, or if there are too few or
+// too many names.
 func (r ClassRule) Validate() error {
 	if r.Names == nil {
 		return nil

@@ -20,10 +20,10 @@ import (
 type Header string
 
 const (
-	// headerAuto derives the answer from the options. If Names is given, the first row is not a header. If
-	// Label or Unit is a name and not a number, the first row is a header. If Expect is given, the first row
-	// is a header if it contains a name of Expect. The first of these rules that applies is used. If none
-	// applies, headerAuto is an error.
+	// headerAuto derives from the options whether the first row is a header. If Names is given, the first row
+	// is not a header. If Label or Unit is a name and not a number, the first row is a header. If Expect is
+	// given, the first row is a header if it contains a name of Expect. The first of these rules that applies
+	// is used. If none applies, headerAuto is an error.
 	headerAuto Header = ""
 	HeaderYes  Header = "yes"
 	HeaderNo   Header = "no"
@@ -39,7 +39,8 @@ type CSVOptions struct {
 	Names    []string // names of all columns, in place of a header
 	Expect   []string // names of which a header contains at least one
 	// Comma separates cells. The default is a comma if Header is HeaderNo or Names is given. Otherwise the
-	// default is the first of comma, semicolon and tab that the first line contains, or a comma.
+	// default is the first of comma, semicolon and tab that the first line contains. If the first line
+	// contains none of them, the default is a comma.
 	Comma   rune
 	Missing []string  // feature cells that are missing values, in addition to the usual cells
 	Text    string    // column of texts, encoded by words of public texts; see [Encoder]
@@ -180,8 +181,8 @@ func (r *rowReader) next() (row, error) {
 	return row{line: line, cells: cells}, nil
 }
 
-// recordLimit fails at a record longer than maxRecord, because a parser may need several times the memory of
-// a record.
+// recordLimit is a reader that returns an error at a record longer than maxRecord bytes, because a parser may
+// need several times the memory of a record.
 type recordLimit struct {
 	r      io.Reader
 	length int

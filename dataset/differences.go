@@ -10,7 +10,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// usual holds the categories of a column in public rows, or the range of the middle 98 % of its numbers.
+// usual describes the public values of a column: all categories, or the range of the middle 98 % of the
+// numbers.
 type usual struct {
 	name      string
 	low, high float64

@@ -30,9 +30,9 @@
 // Sizes in file headers are not trusted: memory is allocated as bytes are read. Files above 1 GiB of unpacked
 // data, and tables above 1 GiB of memory, are refused. Pipes and devices are refused.
 //
-// Without a unit column, a row of a table is identified by its content. The ids of the pool count only rows
-// of the pool. So adding or removing a private row changes neither the name or part of another unit nor a
-// released id.
+// Without a unit column, a row of a table is identified by its content. The ids of the pool number the rows
+// of the pool alone. So adding or removing a private row does not change the name or the part of another
+// unit, and does not change a released id.
 //
 // # Caveats
 //

@@ -11,20 +11,20 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// The number of drawn queries is drawnForTest times the public number of test rows, but at least fewestDrawn
-// and at most mostDrawn. More queries make a student slower and hardly better.
+// The number of drawn queries is the constant drawnForTest times the public number of test rows, but at least
+// fewestDrawn and at most mostDrawn. More queries make a student slower and hardly better.
 const (
 	drawnForTest = 2
 	fewestDrawn  = 1000
 	mostDrawn    = 6000
 )
 
-// Drawn returns the task with a pool that is drawn from the declared ranges of the task. If bins returns
-// lists of bins, they are the bins of the rows. Otherwise each column is drawn independently: a bin's
-// probability is proportional to the bin's weight. If weights is nil, or all weights of a column are 0, the
-// bins have equal probabilities. Numbers are scaled to mean 0 and deviation 1 under the weights. Weights must
-// be finite, not negative, and either public or charged to the ledger. Equal weights and bins give equal
-// pools. The labels of the pool are unknown.
+// Drawn returns the task with a pool that is drawn from the declared ranges of the task. If the function bins
+// returns a list for each row, the list has the row's bin in each column. If bins or its result is nil, each
+// column is drawn independently: a bin's probability is proportional to the bin's weight. If weights is nil,
+// or all weights of a column are 0, the bins have equal probabilities. Numbers are scaled to mean 0 and
+// deviation 1 under the weights. Weights must be finite, not negative, and either public or charged to the
+// ledger. Equal weights and bins give equal pools. The labels of the pool are unknown.
 func (t Task) Drawn(weights [][]float64, bins func(rows int) [][]int) (Task, error) {
 	r := t.Ranges
 	if r == nil {

@@ -209,8 +209,8 @@ func (e *Encoder) needed() []string {
 	return names
 }
 
-// SquaredNorm returns the expected squared length of an encoded row, if a feature has mean square 1, as the
-// feature of a numeric column has. The features of a text together have a fixed length.
+// SquaredNorm returns the expected squared length of an encoded row. It assumes a mean square of 1 for each
+// feature, which is right for numeric columns. The features of a text together have the length texts.Length.
 func (e *Encoder) SquaredNorm() int {
 	sum := e.dim
 	for _, c := range e.columns {

@@ -83,7 +83,8 @@ func (f folder) classify(s Set, names []string) (Set, error) {
 	return s.rows(kept), nil
 }
 
-// readPair reads images and labels with one prefix. The units are part/0, part/1 and so on.
+// readPair reads images and labels with one prefix. The name of a unit is the argument part, a slash and the
+// position of the image from 0.
 func readPair(files fs.FS, f folder, prefix, part string) (Set, error) {
 	images, err := readFile(files, f.path, prefix+"-images-idx3-ubyte", 3)
 	if err != nil {

@@ -15,12 +15,12 @@ import (
 // texts. An invalid file is an [*fault.Error].
 //
 // CSV is read by RFC 4180, plain or compressed by gzip or Zstandard. Spaces around cells are removed. An
-// empty cell, "?", "NA", and "nan", "n/a" or "null" in any case are missing values. A missing unit is an
-// error. A missing label is also an error, unless opt.Rule.Other is set. Time and memory are linear in the
-// size of the file. The unpacked file may have at most 1 GiB and, above 64 MiB, at most 256 times the
-// compressed size. A row takes 144 bytes, and a cell takes 16 bytes and its text. Repeated text is stored
-// once. A table above 1 GiB of memory is refused. Reading takes about twice the memory of the table, and
-// splitting copies the table.
+// empty cell, "?", "NA", and "nan", "n/a" or "null" in upper or lower case are missing values. A missing unit
+// is an error. A missing label is also an error, unless opt.Rule.Other is set. Time and memory are linear in
+// the size of the file. The unpacked file may have at most 1 GiB and, above 64 MiB, at most 256 times the
+// compressed size. In memory, a row takes 144 bytes, and a cell takes 16 bytes and its text. Repeated text is
+// stored once. A table above 1 GiB of memory is refused. Reading takes about twice the memory of the table,
+// and splitting copies the table.
 //
 // A Parquet file is read like a CSV file of the same table. Package internal/parquet converts the cells.
 // Options about the text of a CSV file have no effect. Whole numbers in a column of floats are 3 and not 3.0,

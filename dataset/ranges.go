@@ -215,7 +215,8 @@ func noTexts(column string) error {
 		"give texts that anybody may read as public rows, or leave the column out with --drop")
 }
 
-// Ordered returns the number of leading bins of each column that are intervals, in ascending order.
+// Ordered returns, for each column, the number of bins that are intervals of numbers. These bins precede all
+// other bins of the column and are in ascending order.
 func (r *Ranges) Ordered() []int {
 	n := make([]int, len(r.columns))
 	for j, d := range r.columns {

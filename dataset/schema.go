@@ -188,9 +188,10 @@ func (s *Schema) matrix(t *Table, visit func(i int, row []float64)) (blas32.Gene
 // its own unit, named by its content. An image in a folder is named by its file.
 //
 // If no units are given and ids repeat in a column of the public rows, an [*fault.Error] is returned. The
-// option RowUnits disables this check. If most values of a column in at least 20 private rows are not common
-// in the public rows, an [*fault.Error] is returned. The option Reading.Accept disables this check. Every
-// error about a private file may reveal private rows and is for their owner alone.
+// option RowUnits disables this check. For files of at least 20 private rows, the columns are also compared
+// with the public rows. If most private values of a column are not common in the public rows, an
+// [*fault.Error] is returned. The option Reading.Accept disables this check. Every error about a private file
+// may reveal private rows and is for their owner alone.
 func (s *Schema) ReadPrivate(src Source) (Set, error) {
 	if s.Classes == nil {
 		fix := "list all classes in --class-names, or give their number as --classes"
@@ -209,8 +210,9 @@ func (s *Schema) ReadPrivate(src Source) (Set, error) {
 	return set, forOwner(err)
 }
 
-// ReadTask reads labelled rows like [Schema.ReadPrivate] and returns a task for one private model of all
-// rows. If ReadTask fails, the returned task still has the fields that depend only on the schema.
+// ReadTask reads labelled rows like [Schema.ReadPrivate] and returns a task in which all rows are training
+// rows of one private model. If ReadTask fails, the returned task still has the fields that depend only on
+// the schema.
 func (s *Schema) ReadTask(src Source) (Task, error) {
 	set, err := s.ReadPrivate(src)
 	return Task{Name: set.Name, Kind: s.Kind, Private: set, Classes: s.Classes, Image: s.Image,

@@ -44,7 +44,8 @@ type Set struct {
 
 func (s Set) Len() int { return len(s.Y) }
 
-// Slice returns the rows from <= i < to. The result shares memory with s.
+// Slice returns the rows whose indices are at least the argument from and below the argument to. The result
+// shares memory with s.
 func (s Set) Slice(from, to int) (Set, error) {
 	if from < 0 || to < from || to > s.Len() {
 		return Set{}, fmt.Errorf("dataset: rows [%d, %d) of %q, which has %d", from, to, s.Name, s.Len())
@@ -88,7 +89,8 @@ func (s Set) UnitCount() int {
 	return len(seen)
 }
 
-// leftOut returns the units of all rows that are not in kept. Kept must be a subsequence of rows.
+// leftOut returns the units of all rows that are not in kept. The list kept must be a subsequence of the list
+// rows.
 func leftOut(units []string, rows, kept []int) []string {
 	var names []string
 	for _, i := range rows {

@@ -15,9 +15,9 @@ import (
 	"github.com/pate-go/pate/internal/scores"
 )
 
-// Compare runs every method of the configuration Seeds times and returns one row for each method and target.
-// If a call is interrupted, call Compare again with the same Config. The second call loads trained teachers
-// from Config.Dir and repeats answers at no further cost.
+// Compare runs every method of cfg as many times as cfg.Seeds states. It returns one row for each method and
+// target. If a call is interrupted, call Compare again with the same Config. The second call loads trained
+// teachers from Config.Dir and repeats answers at no further cost.
 func Compare(ctx context.Context, cfg Config) (*Result, error) {
 	start := time.Now()
 	c, err := cfg.withDefaults()

@@ -77,21 +77,21 @@ type Config struct {
 	Seeds    int     // independent runs; default 1
 	Methods  []string
 	Learner  string // the teachers' learner, one of Learners(); default depends on the kind of data
-	// Features is one of features.Names() for all methods. By default teachers use deskewed-hog for
-	// handwriting, hog for pictures and raw for tables. DP-SGD uses the features of its recipe, which may be
-	// learned from private rows and are then charged.
+	// Features names the features that all methods use: an element of features.Names(). By default teachers
+	// use deskewed-hog for handwriting, hog for pictures and raw for tables. DP-SGD uses the features of its
+	// recipe, which may be learned from private rows and are then charged.
 	Features string
 	Teachers int // default depends on the number of private units
 	// Pool is the source of a pool that is drawn from noisy counts of the private rows: PoolMarginals or
 	// PoolTree. Every method that uses the pool is charged for the counts. Task must have declared ranges.
 	Pool string
-	// Unit is the privacy unit of Task.Private.Units; default "record".
+	// Unit is the name of the privacy unit, such as "patient"; default "record".
 	Unit string
 
 	// Curves enables [Row.Curve], for which three more students are trained for each method with teachers.
 	Curves bool
 
-	// Typical, if not nil, adds figures for a typical record to the rows of DP-SGD.
+	// Typical, if not nil, adds Bayesian epsilons of a typical record to the rows of DP-SGD.
 	Typical *typical.Config
 
 	// Key is the secret key for all randomness.

@@ -129,7 +129,7 @@ type Row struct {
 	Note    string `json:"note,omitempty"`
 	// Account is the schedule from which `pate account` recomputes Epsilon.
 	Account *accountant.Schedule `json:"account,omitempty"`
-	// Charged has the part of the cost for each kind of release.
+	// Charged divides the cost among the kinds of releases.
 	Charged []Charge `json:"charged,omitempty"`
 	// Curve is the accuracy in the first run as a function of the spent budget, if Config.Curves is set.
 	Curve []Point `json:"curve,omitempty"`
@@ -145,14 +145,14 @@ func (r Row) ByTeachers() bool {
 	return r.Epsilon != nil && r.Asked > 0 && !slices.Contains(neighbourMethods(), r.Method)
 }
 
-// Charge is one kind of release in a method.
+// Charge is the cost of one kind of release in a method.
 type Charge struct {
 	Event string  `json:"event"` // such as "noisy argmax of votes, discrete Gaussian, σ 52.1"
 	Count int64   `json:"count"`
 	Share float64 `json:"share"` // share of the Rényi divergence at the order that gives the least epsilon, in [0, 1]
 }
 
-// Point is the accuracy after epsilon has been spent.
+// Point is the accuracy of a student when this epsilon has been spent.
 type Point struct {
 	Epsilon  float64 `json:"epsilon"`
 	Accuracy float64 `json:"accuracy"`

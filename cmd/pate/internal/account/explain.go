@@ -20,7 +20,7 @@ import (
 )
 
 // explainAccount prints the Rényi epsilon under the conventions of other tools, then the text of explain.txt.
-// Both go to stderr if the output format is for programs.
+// It prints to stderr unless the output format is text or Markdown.
 func explainAccount(ctx context.Context, g *shell.Globals, cfg accountant.RDPConfig, schedule accountant.Schedule, report accountReport) error {
 	out := g.Stdout
 	if !g.Prose() { // the explanation is no data
@@ -220,8 +220,8 @@ func (e *explained) tables(format table.Format) []table.Table {
 	return append(reasonsBelow(gaps, format), reasonsBelow(said, format)...)
 }
 
-// saidAs is the guarantee in one form, such as (epsilon, delta) or rho-zCDP. Epsilon and TPR are the bounds
-// that the form implies.
+// saidAs is a privacy guarantee in one form, such as (epsilon, delta) or rho-zCDP. The form implies the
+// bounds Epsilon and TPR.
 type saidAs struct {
 	As      string       `json:"as"`
 	Value   string       `json:"value"`

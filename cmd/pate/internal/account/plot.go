@@ -66,8 +66,8 @@ func plotAccount(ctx context.Context, path string, names []string, cfg accountan
 	return durable.WriteBytes(path, 0o644, drawLines(lines, delta))
 }
 
-// partOf returns the schedule with this fraction (share) of each event's repetitions, and the sum of these
-// repetitions.
+// partOf returns a schedule with a fraction of each event's repetitions, and the sum of these repetitions.
+// The argument share is the fraction.
 func partOf(schedule accountant.Schedule, share float64) (int64, accountant.Schedule) {
 	out := accountant.Schedule{Relation: schedule.Relation}
 	steps := int64(0)
@@ -108,8 +108,9 @@ func drawLines(lines []figure.Line, delta float64) []byte {
 const riskPlotPoints = 80
 
 // plotRisk draws two lower bounds on an attacker's false negative rate against the false positive rate. One
-// bound is the accountant's trade-off curve. The other bound follows from (epsilon, delta) alone. The
-// accountant is "pld" or "rdp" if names contains only one of the two, otherwise the tightest.
+// bound is the accountant's trade-off curve. The other bound follows from (epsilon, delta) alone. If the list
+// names contains "pld" but not "rdp", or "rdp" but not "pld", this accountant is used. Otherwise the tightest
+// accountant is used.
 func plotRisk(ctx context.Context, path string, names []string, _ accountant.RDPConfig, schedule accountant.Schedule,
 	delta float64) error {
 	method, byPLD, byRDP := accountant.ByAuto, slices.Contains(names, "pld"), slices.Contains(names, "rdp")

@@ -261,9 +261,9 @@ func (r *releasedReport) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// report returns the JSON of a release. The fields cost and release_cost are Rényi divergences of the order
-// in field order. With probability too_low, the released cost is below the cost of the votes. The field
-// epsilon bounds cost and release_cost together, at delta.
+// report returns the JSON of a release. The fields cost and release_cost are Rényi divergences, whose order
+// is in the field "order". The field too_low is the probability that the released cost is below the cost of
+// the votes. The field epsilon bounds cost and release_cost together, at delta.
 func (r *releaseRun) report(out analysis.Released) shell.Object {
 	c, f := r.sanitizer.Config(), r.flags
 	from, to := r.votes.Range()

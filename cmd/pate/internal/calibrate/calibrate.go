@@ -24,8 +24,8 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// result has the given and the computed parameters. The field epsilon is recomputed from all parameters and
-// is at most the target.
+// result has the given and the computed parameters. The field epsilon is recomputed from all parameters. It
+// is at most the requested epsilon.
 type result struct {
 	mechanism, found string
 	parameters
@@ -39,8 +39,8 @@ type parameters struct {
 	count              int64
 }
 
-// share bounds the fraction of participants that an attacker finds at the false positive rate falseAlarms.
-// The bound Upper is recomputed from the noise and is at most the target.
+// share bounds the fraction of participants that an attacker identifies, at the false positive rate in the
+// field falseAlarms. The bound Upper is recomputed from the noise. It is at most the requested fraction.
 type share struct {
 	falseAlarms float64
 	accountant.Interval
@@ -231,7 +231,8 @@ func (m calibration) command(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// searched lists the flags of the parameters, of which the user must omit exactly one.
+// searched lists the flags of the parameters. The user must omit exactly one of these flags, and the command
+// computes it.
 func (m calibration) searched() []string {
 	if m.sampled {
 		return []string{"noise", m.count, "probability"}

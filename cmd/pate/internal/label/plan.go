@@ -131,7 +131,7 @@ func (f *labelFlags) plan(cmd *cobra.Command, g *shell.Globals, c *label.Config,
 	return nil
 }
 
-// command returns the `pate label` command for a plan. The first query has index first.
+// command returns the `pate label` command for a plan. The argument first is the index of the first query.
 func (f *labelFlags) command(cmd *cobra.Command, c *label.Config, args []string, a plan.Alternative, first int) string {
 	words := []string{"pate label", f.Words(cmd, args), shell.LabelFlags(a.Setting, first), "--mode " + c.Account.Mode.String()}
 	if force := cmd.Flag("force"); force.Changed { // its value is optional
@@ -141,7 +141,8 @@ func (f *labelFlags) command(cmd *cobra.Command, c *label.Config, args []string,
 		shell.Given, nil)
 }
 
-// tellPilot prints the result of a pilot if released is set. Otherwise it prints the cost, before the charge.
+// tellPilot prints the result of a pilot if released is set. Otherwise it prints the cost of the pilot, which
+// is not charged yet.
 func (f *labelFlags) tellPilot(cmd *cobra.Command, g *shell.Globals, c *label.Config, p label.Pilot, released bool) error {
 	teachers := c.Votes.Teachers()
 	if released {

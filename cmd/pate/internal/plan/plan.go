@@ -46,7 +46,8 @@ func New(g *shell.Globals) *cobra.Command {
 }
 
 // alternative is a plan and its pate label command. The field filter is the largest number of queries that
-// fit the budget in mode filter. For simulated votes, the command has VOTES in place of file names.
+// fit the budget in mode filter. If votes are simulated, the text VOTES stands for the file names in the
+// command.
 type alternative struct {
 	plan.Alternative
 	command string
@@ -159,7 +160,8 @@ func (f *planFlags) checkVotes(cmd *cobra.Command, args []string, without string
 
 const simulatedQueries = 1000
 
-// examples returns the votes for planning. If votes are simulated, the number of queries is at least least.
+// examples returns the votes for planning. If votes are simulated, the argument least is the minimum number
+// of queries, unless fewer are possible.
 func (f *planFlags) examples(ctx context.Context, g *shell.Globals, args []string, least int) ([]plan.Example, error) {
 	if len(args) == 0 {
 		if _, err := f.Options(); err != nil { // checks --class-names and their number

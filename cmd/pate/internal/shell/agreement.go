@@ -44,9 +44,9 @@ func (f *AgreementFlags) CheckAgreement(cmd *cobra.Command) error {
 			"--calibrate-on %q: must be VOTES,LABELS: two files with a comma between them", f.CalibrateOn))
 }
 
-// Calibrate estimates the agreement from the votes and labels of --calibrate-on, if given. The flags in of
-// describe the format of the votes. The argument teachers is the number of teachers, or 0 if unknown.
-// Calibrate returns the number of teachers.
+// Calibrate estimates the agreement from the votes and labels of --calibrate-on, if given. The argument of
+// holds the flags that describe the format of the votes. The argument teachers is the number of teachers, or
+// 0 if unknown. Calibrate returns the number of teachers.
 func (f *AgreementFlags) Calibrate(ctx context.Context, g *Globals, of *VotesFlags, teachers int) (int, error) {
 	if f.CalibrateOn == "" {
 		return teachers, nil
@@ -100,7 +100,7 @@ func Examples(ctx context.Context, source *votes.Source) ([]plan.Example, error)
 }
 
 // RightLabels sets the right class of each example from a file with one column of labels. The classes are
-// those of opt. If more is set, the file may have more labels than examples.
+// those of opt. If the argument more is true, the file may have more labels than examples.
 func RightLabels(ctx context.Context, path string, opt votes.Options, examples []plan.Example, more bool) error {
 	opt = votes.Options{Classes: opt.Classes, ClassNames: opt.ClassNames, FirstClass: opt.FirstClass}
 	source, err := votes.Open(ctx, []string{oneTeacher(path)}, opt)

@@ -56,7 +56,7 @@ func Usagef(topic, format string, args ...any) error {
 	return UsageError(topic, fmt.Errorf(format, args...))
 }
 
-// If returns an error with the formatted text if broken is true, otherwise nil.
+// If returns an error with the formatted text if the argument broken is true. Otherwise it returns nil.
 func If(broken bool, format string, args ...any) error {
 	if !broken {
 		return nil

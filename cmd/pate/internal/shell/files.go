@@ -118,7 +118,8 @@ func ExpandPaths(paths []string) []string {
 	return files
 }
 
-// instead has advice on what to do with a file of an unexpected kind. FILE stands for the path.
+// instead has, for each unexpected kind of file, advice for the user. In the advice, FILE stands for the
+// path.
 var instead = map[filekind.Kind]string{
 	filekind.Empty:     "the program that wrote the file did not finish: write the file again",
 	filekind.Folder:    "name a file in it",
@@ -140,8 +141,8 @@ var instead = map[filekind.Kind]string{
 	filekind.Events:    "to compute the cost of the events: pate account FILE",
 }
 
-// WrongKind returns an error if the file has a known kind that is not in right. The argument wanted is text
-// for the expected kind, such as "a ledger".
+// WrongKind returns an error if the kind of the file is recognised and is not in the list right. The argument
+// wanted describes the expected kind, such as "a ledger".
 func WrongKind(path, wanted, topic string, right ...filekind.Kind) error {
 	is := filekind.Of(path)
 	if is == filekind.Unknown || is == filekind.Binary || slices.Contains(right, is) {
@@ -159,8 +160,8 @@ func pathIn(is filekind.Kind, path string) string {
 	return ShellWord(path)
 }
 
-// ModelLedger returns the ledger of --ledger, to which a model is charged. A new ledger has the budget
-// epsilon and the mode modeWord. For an existing ledger, epsilon may be 0.
+// ModelLedger returns the ledger of --ledger, to which a model is charged. For a new ledger, the argument
+// epsilon is the budget, and modeWord is the name of the mode. For an existing ledger, epsilon may be 0.
 func (g *Globals) ModelLedger(cmd *cobra.Command, topic, path, modeWord, unit string, epsilon float64, waived []string) (*recipe.Shared, error) {
 	var mode ledger.Mode
 	if err := mode.UnmarshalText([]byte(modeWord)); err != nil {
@@ -216,7 +217,7 @@ func OpenLedgerFile(path string) (*os.File, *run.Heads, error) {
 	return f, known, nil
 }
 
-// HeadNames describes where the heads are stored.
+// HeadNames describes where the heads of a ledger are stored. A head is a hash of the ledger.
 func HeadNames(known *run.Heads) []string {
 	names := []string{}
 	for i, head := range []ledger.Head{known.Beside, known.Mark, known.Given} {
@@ -235,7 +236,7 @@ func OpenInput(cmd *cobra.Command, path string) (io.ReadCloser, error) {
 	return durable.OpenRegular(path)
 }
 
-// ReadStart returns the start of a file, at most this number of bytes.
+// ReadStart returns the first bytes of a file. The argument most is the maximum number of bytes.
 func ReadStart(path string, most int64) ([]byte, error) {
 	f, err := durable.OpenRegular(path)
 	if err != nil {

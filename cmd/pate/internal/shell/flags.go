@@ -99,7 +99,7 @@ func Declare(flags *pflag.FlagSet, section string, to To) {
 	}
 }
 
-// Put sets *place to the value of a flag if the flag was given.
+// Put sets *place to value if the flag was given, that is, if given is true.
 func Put[T any](given bool, place *T, value T) {
 	if given {
 		*place = value
@@ -195,7 +195,7 @@ func (v Values) oneOf() string {
 
 const values = "pate_values"
 
-// Of sets v as the permitted values of a flag.
+// Of registers v as the permitted values of a flag.
 func (v Values) Of(flag *pflag.Flag) {
 	if flag.Annotations == nil {
 		flag.Annotations = map[string][]string{}

@@ -32,8 +32,8 @@ type FolderRun[T any] struct {
 	Print func(g *Globals, result T) error
 }
 
-// CommandLine returns the identity of a run. The argument data is the place of the data, and held has the
-// contents of other files on the command line.
+// CommandLine returns the identity of a run. The argument data is the path or name of the data. The list held
+// has the contents of other files that the command line names.
 func (g *Globals) CommandLine(kind, data, command string, held ...any) run.Identity {
 	return run.Identity{Kind: kind, Command: command, Settings: struct {
 		Data    string `json:"data"`

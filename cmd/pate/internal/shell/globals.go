@@ -74,8 +74,8 @@ func Command(use, without string, args cobra.PositionalArgs, run func(*cobra.Com
 	return cmd
 }
 
-// AddTo adds --quiet to all commands below root. It adds --format, --seed and --delta unless Without lists
-// them.
+// AddTo adds --quiet to all commands below root. It adds --format, --seed and --delta, except to commands for
+// which [Without] lists these flags.
 func (g *Globals) AddTo(root *cobra.Command) {
 	root.PersistentFlags().BoolVarP(&g.Quiet, "quiet", "q", false, "no messages and no progress")
 	var add func(cmd *cobra.Command)
@@ -103,7 +103,8 @@ func (g *Globals) Logf(format string, args ...any) {
 	}
 }
 
-// Print writes report as JSON. In other formats it writes the table that of(format) returns.
+// Print writes report as JSON. In other formats it writes the table that the function of returns for the
+// format.
 func (g *Globals) Print(report any, of func(table.Format) table.Table) error {
 	format := g.ParsedFormat()
 	if format == table.JSON {
@@ -112,8 +113,9 @@ func (g *Globals) Print(report any, of func(table.Format) table.Table) error {
 	return of(format).Write(g.Stdout, format)
 }
 
-// PrintRun writes the result of a run. The argument report is for format JSON, the table records for CSV, and
-// the table people for other formats, followed by the text below. Format Text begins with heading.
+// PrintRun writes the result of a run. In format JSON, it writes the argument report. In format CSV, it
+// writes the table records. In other formats, it writes the table people and then the text in the argument
+// below. In format Text, the argument heading comes first.
 func (g *Globals) PrintRun(report any, records, people table.Table, heading, below string) error {
 	comment, format := "", g.ParsedFormat()
 	switch format {
@@ -186,7 +188,7 @@ func (g *Globals) WarnOfBudgets(cmd *cobra.Command) {
 	g.WarnBudget(largest)
 }
 
-// Prose reports whether the output format is for people.
+// Prose reports whether the output format is text or Markdown, which people read.
 func (g *Globals) Prose() bool {
 	return g.Format == string(table.Text) || g.Format == string(table.Markdown)
 }

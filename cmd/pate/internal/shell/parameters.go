@@ -175,7 +175,7 @@ func required(d aggregate.Description, complete bool) []string {
 	return names
 }
 
-// FlagsOf formats as flags all parameters for which wanted returns true.
+// FlagsOf formats parameters as flags. It includes the parameters for which the function wanted returns true.
 func FlagsOf(d aggregate.Description, s aggregate.Setting, wanted func(aggregate.Parameter) bool) string {
 	var flags []string
 	for _, p := range d.Parameters {
@@ -198,7 +198,7 @@ func LabelFlags(s aggregate.Setting, from int) string {
 
 const maxOrders = 100_000
 
-// ParseOrders parses a list of orders and ranges, such as 1.5,2:64,1.1:10.9:0.1. It keeps the sequence.
+// ParseOrders parses a list of orders and ranges, such as 1.5,2:64,1.1:10.9:0.1. It does not sort the orders.
 func ParseOrders(text string) ([]float64, error) {
 	if text == "" {
 		return nil, nil
@@ -339,7 +339,8 @@ func (g *Globals) DefaultDelta(given func(string) bool, n int, ledger string) {
 }
 
 // CheckDelta refuses a delta that would permit publishing the data of one of n units. If n is 0, the number
-// of units is unknown, and any delta is accepted. The noun is the plural of the unit.
+// of units is unknown, and any delta is accepted. The argument noun is the plural name of the unit, such as
+// "teachers".
 func CheckDelta(delta float64, n int, noun string) error {
 	return FaultError(run.Units{N: n, Noun: noun}.Check(delta), "privacy")
 }

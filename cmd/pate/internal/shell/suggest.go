@@ -91,7 +91,8 @@ func SuggestCommand(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("%s has no command %q%s", cmd.CommandPath(), args[0], didYouMean(args[0], commandNames(cmd)))
 }
 
-// Parent returns a command that only groups children. Errors refer to the help topic.
+// Parent returns a command that has no action of its own, but only the subcommands children. Errors refer to
+// the help topic in the argument topic.
 func Parent(use, topic string, children ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Args: SuggestCommand}
 	cmd.AddCommand(children...)
@@ -157,7 +158,7 @@ func UseOwnHelpCommand(root *cobra.Command) {
 }
 
 // Wants checks the arguments and flags of a command. The error lists all missing arguments and flags. The
-// function missing, if not nil, lists further missing flags and arguments.
+// argument missing, if not nil, is a function that returns further missing flags and arguments.
 func Wants(arguments cobra.PositionalArgs, missing func(cmd *cobra.Command, args []string) []string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := CheckValues(cmd); err != nil {

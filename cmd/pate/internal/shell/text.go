@@ -64,7 +64,7 @@ func ShellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// Folded breaks text into lines of at most this number of columns.
+// Folded breaks text into lines. The argument columns is the maximum length of a line.
 func Folded(text string, columns int) []string {
 	var lines []string
 	for _, word := range strings.Fields(text) {
@@ -84,7 +84,8 @@ func YesNo(v bool) string {
 	return "no"
 }
 
-// NotReleasable returns "no" and the reason why a result must not be released: waived checks, or --seed.
+// NotReleasable returns the word "no" and the reason why a result must not be released. The reason is the
+// waived checks or, if there are none, --seed.
 func NotReleasable(waived []string) string {
 	if len(waived) > 0 {
 		return "no: waived " + strings.Join(waived, ", ")
@@ -130,8 +131,9 @@ func Fixed(x float64, decimals int, exact bool) string {
 	return strconv.FormatFloat(x, 'f', decimals, 64)
 }
 
-// Repeats returns a command line: words, then the flags in names for which given returns true. If values has
-// an entry for a flag, the entry replaces the flag's value. An empty entry omits the flag.
+// Repeats returns a command line. It begins with the elements of words. Then come those flags in the list
+// names for which the function given returns true. If the map values has an entry for a flag, the entry
+// replaces the flag's value. An empty entry omits the flag.
 func Repeats(cmd *cobra.Command, words, names []string, given func(*pflag.Flag) bool, values map[string]string) string {
 	for _, name := range names {
 		flag := cmd.Flags().Lookup(name)

@@ -95,8 +95,8 @@ func (f *TypicalFlags) Read(cmd *cobra.Command) (*typical.Config, error) {
 	return c, nil
 }
 
-// FeatureCache returns the feature cache in the user's cache folder. It calls tell only for the first error,
-// because the number of errors could reveal the private number of runs in a search.
+// FeatureCache returns the feature cache in the user's cache folder. It calls the function tell only for the
+// first error, because the number of errors could reveal the private number of runs in a search.
 func FeatureCache(tell func(text string)) *features.Cache {
 	var once sync.Once
 	return &features.Cache{Warn: func(err error) {
@@ -126,8 +126,8 @@ func CollectAt(percent int) (restore func()) {
 }
 
 // PrivateTask reads public rows, and private rows in the same format, into a task for one private model. It
-// prints how columns are used. All private rows are training rows. If scored is set, the public rows with
-// labels are the test rows.
+// prints how columns are used. All private rows are training rows. If the argument scored is true, the public
+// rows with labels are the test rows.
 func PrivateTask(g *Globals, f *PairFlags, private string, scored bool) (dataset.Task, *dataset.Schema, dataset.Pool, error) {
 	fail := func(err error) (dataset.Task, *dataset.Schema, dataset.Pool, error) {
 		return dataset.Task{}, nil, dataset.Pool{}, FaultError(err, "data")
