@@ -43,8 +43,8 @@ func (c AutoConfig) NewAccount() (Accountant, error) { return NewAuto(c) }
 // Auto accounts for a run whose events are all fixed before its first output. It returns the smaller bound of
 // [RDP] and [PLD]. This bound is valid, because no output influences the choice between them.
 //
-// Auto is not a filter. If outputs decide when a run stops, its bound is wrong: use the mode Filter of
-// package ledger.
+// Auto is not a filter. If outputs decide when a run stops, the bound of Auto is wrong: use the mode Filter
+// of package ledger.
 //
 // Auto uses only RDP if an event has no known dominating pair, or if there are more than 64 different events.
 // Auto also uses only RDP if PLD would need more than 2^27 grid points (a few seconds). This limit is not a

@@ -57,20 +57,20 @@ const (
 	noiseTolerance = 1e-8
 )
 
-// trial is one step of a search. The field at is log(noise) or -log(count), so the cost falls as at grows.
-// The field over is log(cost/target).
-type trial struct{ at, over float64 }
+// trial is one step of a search. The field position is log(noise) or -log(count), so the cost falls as the
+// position grows. The field excess is log(cost/target).
+type trial struct{ position, excess float64 }
 
-// trials lists the trials of a search. The field over is nearly a linear function of at, so interpolation
-// needs few trials.
+// trials lists the trials of a search. The excess is nearly a linear function of the position, so
+// interpolation needs few trials.
 type trials struct {
 	made  []trial
-	slope float64 // slope of over as a function of at, from an earlier search; 0 if unknown
+	slope float64 // slope of excess as a function of position, from an earlier search; 0 if unknown
 }
 
-func (t *trials) add(at, cost, target float64) trial {
-	made := trial{at, math.Log(cost / target)}
-	if !math.IsInf(made.over, 0) {
+func (t *trials) add(position, cost, target float64) trial {
+	made := trial{position, math.Log(cost / target)}
+	if !math.IsInf(made.excess, 0) {
 		t.made = append(t.made, made)
 	}
 	return made
@@ -79,7 +79,7 @@ func (t *trials) add(at, cost, target float64) trial {
 func (t *trials) nearest(n int, aim float64) []trial {
 	sorted := slices.Clone(t.made)
 	slices.SortStableFunc(sorted, func(a, b trial) int {
-		switch x, y := math.Abs(a.over-aim), math.Abs(b.over-aim); {
+		switch x, y := math.Abs(a.excess-aim), math.Abs(b.excess-aim); {
 		case x < y:
 			return -1
 		case x > y:
@@ -91,7 +91,7 @@ func (t *trials) nearest(n int, aim float64) []trial {
 }
 
 func falling(a, b trial) float64 {
-	if slope := (b.over - a.over) / (b.at - a.at); slope < 0 && !math.IsInf(slope, 0) {
+	if slope := (b.excess - a.excess) / (b.position - a.position); slope < 0 && !math.IsInf(slope, 0) {
 		return slope
 	}
 	return 0
@@ -104,40 +104,42 @@ func (t *trials) steepness() float64 {
 	return t.slope
 }
 
-// meets returns the position at which over is aim. It interpolates at most three trials.
-func (t *trials) meets(aim float64) (at float64, ok bool) {
+// meets returns the position at which the excess equals the argument aim. It interpolates at most three
+// trials.
+func (t *trials) meets(aim float64) (position float64, ok bool) {
 	near := t.nearest(3, aim)
 	if len(near) == 0 {
 		return 0, false
 	}
 	a := near[0]
 	if len(near) == 1 {
-		return a.at + (aim-a.over)/t.slope, t.slope < 0
+		return a.position + (aim-a.excess)/t.slope, t.slope < 0
 	}
 	b := near[1]
 	if falling(a, b) == 0 {
 		return 0, false
 	}
-	at = a.at + (aim-a.over)/falling(a, b)
+	position = a.position + (aim-a.excess)/falling(a, b)
 	if len(near) == 2 || falling(a, near[2]) == 0 || falling(b, near[2]) == 0 {
-		return at, true
+		return position, true
 	}
 	// The position as a quadratic function of the excess, in Newton's form.
 	c := near[2]
-	second := (1/falling(b, c) - 1/falling(a, b)) / (c.over - a.over)
-	return at + second*(aim-a.over)*(aim-b.over), true
+	second := (1/falling(b, c) - 1/falling(a, b)) / (c.excess - a.excess)
+	return position + second*(aim-a.excess)*(aim-b.excess), true
 }
 
 func (t *trials) improves(last trial, aim float64) bool {
 	for _, x := range t.made[:max(0, len(t.made)-1)] {
-		if math.Abs(last.over-aim) > math.Abs(x.over-aim)/2 {
+		if math.Abs(last.excess-aim) > math.Abs(x.excess-aim)/2 {
 			return false
 		}
 	}
 	return true
 }
 
-// A start is where a search begins: the result of an earlier search, and the slope of over at this result.
+// A start is where a search begins: the result of an earlier search, and the slope of the excess at this
+// result.
 type start struct{ parameter, slope float64 }
 
 // The cost of a noise jumps slightly where the accountant changes its discretisation. At a jump, the search
@@ -145,7 +147,7 @@ type start struct{ parameter, slope float64 }
 const jumpTolerance = 1e-6
 
 // leastNoise returns the least noise that meets the target, and its bound. The tolerance is relative.
-// Invariant: the noise hi meets the target with the bound best. The noise lo does not.
+// Invariant: the noise hi meets the target with the bound best. The noise lo does not meet it.
 func leastNoise(target Target, from start, tolerance float64, try func(noise float64) (Bound, error)) (start, Bound, error) {
 	t := trials{slope: from.slope}
 	var lo, hi float64 // 0 until found
@@ -165,7 +167,7 @@ func leastNoise(target Target, from start, tolerance float64, try func(noise flo
 		aim := tolerance / 2 * slope
 		if b.Upper <= target.Epsilon {
 			hi, best = noise, b
-			if last.over >= 2*aim && slope < 0 {
+			if last.excess >= 2*aim && slope < 0 {
 				return start{hi, slope}, best, nil
 			}
 		} else {
@@ -182,7 +184,7 @@ func leastNoise(target Target, from start, tolerance float64, try func(noise flo
 			if hi > 0 {
 				sign = -1
 			}
-			next := sign * (at - last.at)
+			next := sign * (at - last.position)
 			if !ok || !(next > 0) {
 				next = far
 			}

@@ -224,9 +224,9 @@ func allocationCurve(steps int64, sigma float64) curve {
 	}
 }
 
-// newAllocationMoments sums the steps' independent ratios by doubling. With c(j) = E S^j / j! the moments of
-// a sum of independent S and T are sum_j c_S(j) c_T(a-j). The ratio of one step has E r^j = e^{j(j-1)/(2
-// sigma^2)}.
+// newAllocationMoments computes the moments of the sum of the steps' independent likelihood ratios, by
+// doubling the number of steps. With c(j) = E S^j / j! the moments of a sum of independent S and T are sum_j
+// c_S(j) c_T(a-j). The ratio of one step has E r^j = e^{j(j-1)/(2 sigma^2)}.
 func newAllocationMoments(steps, sigma float64) *allocationMoments {
 	m := &allocationMoments{steps: math.Min(steps, pld.MaxAllocated), sigma: sigma}
 	block := make([]float64, maxAllocationOrder+1)
@@ -301,8 +301,8 @@ func (m *allocationMoments) inverse(b float64) float64 {
 	return math.Max(0, log) + 1e-12*(1+math.Abs(gamma))
 }
 
-// laplaceStep is the distance of nodes in log theta: two thirds of the standard deviation of the narrowest
-// integrand. The relative error is then e^-40.
+// laplaceStep is the distance between quadrature nodes in log theta: two thirds of the standard deviation of
+// the narrowest integrand. The relative error is then e^-40.
 const laplaceStep = 0.04
 
 // transform tabulates log f at nodes z = log theta by the trapezoid rule, until f is negligible. At a node,

@@ -208,9 +208,9 @@ func (e SampledWithoutReplacement) inside() (inner Event, same bool, err error) 
 	return nil, false, &UnsupportedEventError{e, "no dominating pair is known for the event inside"}
 }
 
-// TruncatedPoisson is PoissonSampled with a cap. If more than MaxBatch records are drawn, any treatment is
-// allowed, such as a random selection of MaxBatch records. Population is an upper bound of the number of
-// records, which determines the probability of such a batch.
+// TruncatedPoisson is PoissonSampled with a cap. If more than MaxBatch records are drawn, the run may treat
+// the batch in any way. For example, it may select MaxBatch records at random. Population is an upper bound
+// of the number of records, which determines the probability of such a batch.
 type TruncatedPoisson struct {
 	Probability float64 `json:"probability" in:"[0, 1]" alone:"true"` // in [0, 1]
 	MaxBatch    int64   `json:"max_batch" in:"1"`                     // >= 1

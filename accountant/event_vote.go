@@ -281,7 +281,7 @@ func (e AboveThreshold) group(n int64) (Event, error) {
 
 // StableSVT is one run of the stable sparse vector with one-sided integer noise. The mass of threshold noise
 // k >= 0 is proportional to exp(-k/B1). The mass of fresh query noise k >= 0 is proportional to exp(-k/B2).
-// Stable answers are released without further charge until Failures queries have failed.
+// Stable answers are released without further charge until Failures queries have been refused.
 type StableSVT struct {
 	B1        float64 `json:"b1" in:">0"`       // > 0
 	B2        float64 `json:"b2" in:">0"`       // > 0
@@ -294,7 +294,7 @@ func (e StableSVT) failure() float64 {
 	return math.Min(1, mathx.Up(math.Exp(-(float64(e.Threshold)+1)/e.B1)*(1+1e-12)))
 }
 
-// epsilon returns the cost of the threshold noise and the failed queries, rounded up.
+// epsilon returns the cost of the threshold noise and the refused queries, rounded up.
 func (e StableSVT) epsilon() float64 {
 	return mathx.Up((1/e.B1 + 2*float64(e.Failures)/e.B2) * (1 + 4e-16))
 }

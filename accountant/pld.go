@@ -35,7 +35,8 @@ type PLD struct {
 	epsilons map[float64]Bound
 	deltas   map[float64]Bound
 	upper    bool // Lower is not needed; it is 0 unless the dominating pairs are attained
-	// onlyUpper omits Bound.Lower and Bound.Floor, ignores the gap and uses the first grids.
+	// If onlyUpper is set, queries omit Bound.Lower and Bound.Floor, ignore PLDConfig.Gap and use the first
+	// grids.
 	onlyUpper bool
 	maxPairs  int // limit on the number of different pairs; 0 for no limit
 }
@@ -129,8 +130,8 @@ func (p *PLD) Delta(ctx context.Context, epsilon float64) (Bound, error) {
 	return remembered(ctx, &p.deltas, epsilon, p.delta)
 }
 
-// sums composes the dominating pairs (above), and the attained pairs in one or two ways (below). If the
-// dominating pairs are attained, the only element of below is above.
+// sums returns the composition of the dominating pairs (above), and one or two compositions of the attained
+// pairs (below). If the dominating pairs are attained, the only element of below is above.
 func (p *PLD) sums() (above *pld.Sum, below []*pld.Sum) {
 	above = new(pld.Sum)
 	for i, e := range p.terms.curves.Keys {

@@ -160,7 +160,8 @@ type riskPoint struct {
 	Interval
 }
 
-// lowest searches for the point with the least Upper. The function at must have only one local minimum.
+// lowest searches for the epsilon with the least Upper. As a function of epsilon, Upper must have only one
+// local minimum.
 func lowest(at func(epsilon float64) riskPoint) riskPoint {
 	const parts = 400
 	best := at(0)

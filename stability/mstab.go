@@ -95,7 +95,8 @@ func (m *MStab) useLaplace() (err error) {
 	return nil
 }
 
-// useGaussian sums the tail from its far end until the sum would exceed Delta.
+// useGaussian finds the threshold. It adds up the tail of the noise, from the far end inwards, until the next
+// probability would raise the sum above Delta.
 func (m *MStab) useGaussian() (err error) {
 	m.gaussian, err = rng.NewDiscreteGaussian(m.cfg.Sigma)
 	if err != nil {

@@ -102,8 +102,8 @@ func penalty(a, delta float64) (float64, error) {
 	}
 }
 
-// chargeOf returns the charge of an event in JSON, without adding a reservation. It decodes a new event from
-// text, which the caller cannot change later.
+// chargeOf returns the charge of an event in JSON, without adding a reservation. The charge has an event of
+// its own, decoded from text, so the caller cannot change this event later.
 func (b *balance) chargeOf(text []byte) (*charge, error) {
 	if c, ok := b.byText[string(text)]; ok {
 		return c, nil
@@ -173,8 +173,9 @@ func (b *balance) divergence(i int, more float64) float64 {
 	return (b.sum[i] + b.carry[i] + more) * (1 + sumSlack)
 }
 
-// onOrders returns the least epsilon over the orders, for all reservations and the charge more, which may be
-// nil. In mode Filter this epsilon must stay within the budget, but it is not a guarantee.
+// onOrders returns the least epsilon over the orders, for all reservations and one more charge (the argument
+// more, which may be nil). In mode Filter this epsilon must stay within the budget, but it is not a
+// guarantee.
 func (b *balance) onOrders(more *charge) (float64, error) {
 	failure, curve := b.failure, []float64(nil)
 	if more != nil {

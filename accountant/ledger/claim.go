@@ -84,10 +84,10 @@ func (b *balance) total() (Claim, error) {
 	return claim, nil
 }
 
-// price returns two epsilons of all reservations plus more: one for the new line, and one (total) that must
-// fit the budget. Normally both are the result of onOrders, which is fast. If this result exceeds the budget,
-// or method is ByPLD, then total is the least epsilon that the accountant proves. In this case, if method is
-// ByRDP, both results are total.
+// price returns two epsilons of all reservations plus one more charge (the argument more). The result line is
+// for the new line of the file, and the result total must fit the budget. Normally both are the epsilon of
+// onOrders, which is fast. If this epsilon exceeds the budget, or method is ByPLD, then total is the least
+// epsilon that the accountant proves. In this case, if method is ByRDP, line equals total.
 func (b *balance) price(method accountant.Method, more *charge) (line, total float64, err error) {
 	if line, err = b.onOrders(more); err != nil {
 		return 0, 0, err
@@ -113,8 +113,8 @@ func (b *balance) least(method accountant.Method, line float64, more *charge) (_
 	return line, total, nil
 }
 
-// alone returns the epsilon of the charges on an empty ledger. With accountant ByRDP it counts only the first
-// charge.
+// alone returns the epsilon that the charges would have on an empty ledger. With accountant ByRDP it counts
+// only the first charge.
 func (b *balance) alone(charges ...*charge) float64 {
 	if b.cfg.Mode == Filter || b.cfg.Method() == accountant.ByRDP {
 		return b.aloneOnOrders(charges[0])

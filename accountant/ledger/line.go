@@ -307,7 +307,7 @@ func (s *scanner) hex(dst []byte) {
 
 func (s *scanner) quoted() []byte { return s.extent('"') }
 
-// extent reads a JSON string or object that begins with the byte open.
+// extent reads a JSON string or object. The argument open is its first byte.
 func (s *scanner) extent(open byte) []byte {
 	if s.err != nil {
 		return nil

@@ -54,7 +54,7 @@ type Reservation struct {
 	mu    sync.Mutex
 	begun bool
 
-	// The outcome of a commit in this session. Ledger.mu guards both fields.
+	// The next two fields are the outcome of a commit in this session. Ledger.mu guards them.
 	committed bool
 	outcome   [sha256.Size]byte
 }

@@ -32,8 +32,8 @@ type Released struct {
 // mostReleased is the largest number of outcomes without a file name on a page.
 const mostReleased = 100
 
-// outcomes collects the committed outcomes of a ledger. After mostReleased outcomes it keeps only
-// Options.Files.
+// outcomes collects the committed outcomes of a ledger. After mostReleased outcomes it keeps only the
+// outcomes that are hashes of Options.Files.
 type outcomes struct {
 	list   []Released
 	at     map[[sha256.Size]byte]int

@@ -21,7 +21,8 @@ const (
 	maxRatioPoints    = 1 << 14
 )
 
-// allocation is the pair of Gaussian noise on steps, of which one random step has the record.
+// allocation is the pair of Gaussian noise on several steps. The record is in one of the steps, chosen at
+// random.
 type allocation struct {
 	steps   float64
 	sigma   float64
@@ -68,8 +69,9 @@ func (a *allocation) law(ctx context.Context, h, logTail float64, up bool) (*sum
 	return l, err
 }
 
-// build sums the ratios by doubling. On a grid of step h, sums of m ratios have the error steps/m (h m)^2, so
-// small m needs only coarse grids. But one large ratio may dominate the sum.
+// build returns the distribution of the sum of the steps' likelihood ratios, by doubling the number of steps.
+// On a grid of step h, sums of m ratios have the error steps/m (h m)^2, so small m needs only coarse grids.
+// If one large ratio may dominate the sum, all grids stay fine.
 func (a *allocation) build(ctx context.Context, h, tail float64, up bool) (*sumLaw, error) {
 	largest := math.Exp(math.Min(600, (0.5/a.sigma+5)/a.sigma))
 	step := func(m float64) float64 {

@@ -36,7 +36,8 @@ type Target struct {
 	enough float64 // an upper end of at most enough ends the search; 0 for none
 }
 
-// Epsilon bounds the larger epsilon of both directions, (P, Q) and (Q, P), of the pairs of a sum.
+// Epsilon bounds the epsilon of a sum. The pairs of the sum have two directions, (P, Q) and (Q, P), and the
+// larger of the two epsilons counts.
 func (m *Composer) Epsilon(ctx context.Context, s *Sum, to Target) (Interval, error) {
 	if math.IsInf(s.mu2, 1) { // noise too small for a float64
 		return Interval{Upper: math.Inf(1)}, nil
@@ -81,8 +82,9 @@ func gaussianInterval(mu2, deltaUp, deltaLow float64) Interval {
 
 const maxRounds = 8
 
-// firstBudget returns the fraction of the wanted width for which the first grids are chosen. The width can
-// exceed its prediction by a factor of 1.5, or by 10 % for a nearly normal sum.
+// firstBudget returns the interval width for which the first grids are chosen, as a fraction of the wanted
+// width. The actual width can exceed the predicted width by a factor of 1.5, or by 10 % for a nearly normal
+// sum.
 func (q *query) firstBudget() float64 {
 	switch {
 	case q.steep >= 0.5:
@@ -197,8 +199,8 @@ func (q *query) scale(most float64) float64 {
 	return scale
 }
 
-// fit composes with grids that widen the interval by about *budget. It doubles *budget until memory and
-// rounding allow a result. It returns nil if no bound can be certified.
+// fit composes the pairs on grids that widen the interval by about *budget. It doubles *budget until memory
+// and rounding allow a result. It returns nil if no bound can be certified.
 func (q *query) fit(c *convolver, budget *float64, up bool) (*profile, error) {
 	for range 60 {
 		t, err := q.compose(c, *budget, up)
@@ -215,7 +217,8 @@ func (q *query) fit(c *convolver, budget *float64, up bool) (*profile, error) {
 	return nil, nil
 }
 
-// Delta bounds the larger delta of both directions of the pairs of a sum, at epsilon.
+// Delta bounds the delta of a sum at the given epsilon. The pairs of the sum have two directions, (P, Q) and
+// (Q, P), and the larger of the two deltas counts.
 func (m *Composer) Delta(ctx context.Context, s *Sum, epsilon float64) (Interval, error) {
 	if len(s.pairs.Keys) == 0 {
 		return gaussianDelta(s.mu2, epsilon), nil

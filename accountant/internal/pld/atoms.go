@@ -229,9 +229,9 @@ func (o *outcomes) anchor(h float64) float64 {
 	})
 }
 
-// few lists the outcomes that have much mass after a tilt by lambda, and are more than h above the next lower
-// outcome. The weight of an outcome is the cost of moving it. The result is nil if none or more than 64
-// outcomes qualify.
+// few lists the outcomes that have much mass after a tilt by lambda, and whose loss exceeds the next lower
+// loss by more than h. The weight of an outcome is the cost of moving it. The result is nil if none or more
+// than 64 outcomes qualify.
 func (o *outcomes) few(h, lambda float64, reverse bool) []weighted {
 	const most = 64
 	var out []weighted
@@ -311,8 +311,8 @@ func (o *outcomes) outside(from, to int) (p, q float64) {
 	return p, q
 }
 
-// cells cuts the outcomes first to last on a grid through off. If merge is set, off must be the result of
-// anchor.
+// cells divides the outcomes with the indices first to last among the cells of a grid through the loss off.
+// If merge is set, off must be the result of anchor.
 func (o *outcomes) cells(h, off float64, first, last int, merge bool, width gridWidths) *cells {
 	lo, hi := o.loss[first], o.loss[last]
 	bottom := lo

@@ -101,8 +101,8 @@ func anchor(h, lo, hi float64, merged func(below float64) float64) float64 {
 	return lo
 }
 
-// gridWidths returns the largest width, in grid steps, of a cell that starts at the loss from. The cell lies
-// above this loss if step > 0, or else below.
+// gridWidths returns the largest width, in grid steps, of a cell that starts at a loss (the argument from).
+// The cell lies above this loss if step > 0, or else below.
 type gridWidths func(from, step float64) int
 
 func cut(lo, hi, off, h float64, width gridWidths) []int {

@@ -98,7 +98,7 @@ func (c *component) ownGrid() bool {
 }
 
 // law discretises the loss of one run on a grid of step h or slightly less. Atoms keep their own lattice. If
-// the result would have more points than most, the error is errTooLong.
+// the result would have more points than the argument most, the error is errTooLong.
 func (c *component) law(ctx context.Context, h, lambda float64, reverse, up bool, most int) (*tilted, error) {
 	if c.atoms != nil {
 		if len(c.atoms.logp) > most {

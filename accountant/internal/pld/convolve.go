@@ -297,7 +297,8 @@ func modulo(a, n int) int {
 	return r
 }
 
-// wrap adds p to a periodic sequence from index at on. Each complex number holds two elements.
+// wrap adds the elements of p to a periodic sequence. The first of them belongs to the index at. Each complex
+// number holds two elements.
 func wrap(to []complex128, p []float64, at int) {
 	for _, x := range p {
 		if at%2 == 0 {

@@ -177,9 +177,9 @@ func (m mixture) half(from, to output, below, d float64) halfCell {
 }
 
 // gaussLegendre returns the nodes and weights of an integration rule that is exact to rounding. The integrand
-// is a density whose logarithm changes by about turn, or this density times a loss that rises from 0. With n
-// nodes the relative error is at most about 2n c turn^(2n-1) (n!)^4/((2n+1) (2n)!^3) < 2^-56. The constant c
-// is below 10 for 3 nodes and below 60 for 4 nodes, for densities near their peak.
+// is a density whose logarithm changes by about the argument turn, or this density times a loss that rises
+// from 0. With n nodes the relative error is at most about 2n c turn^(2n-1) (n!)^4/((2n+1) (2n)!^3) < 2^-56.
+// The constant c is below 10 for 3 nodes and below 60 for 4 nodes, for densities near their peak.
 func gaussLegendre(turn float64) [][2]float64 {
 	switch {
 	case turn < 0.005:

@@ -83,7 +83,8 @@ func DiscreteGaussian(sigma float64, coordinates int64) Pair {
 // Allocation returns the pair of one Gaussian step, an upper bound with an epsilon in the hundreds.
 const LeastAllocated = 0.05
 
-// Allocation returns the pair of Gaussian noise on several steps, of which one random step has the record.
+// Allocation returns the pair of Gaussian noise on several steps. The record is in one of the steps, chosen
+// at random.
 func Allocation(steps int64, sigma float64) Pair {
 	if steps == 1 || sigma < LeastAllocated {
 		return Gaussian(sigma, 1)

@@ -176,8 +176,8 @@ func (m *Composer) Curve(ctx context.Context, s *Sum, reverse bool) (func(epsilo
 	}, nil
 }
 
-// sides composes both bounds as fit does. If both fit in memory together, they are composed concurrently,
-// with the same result.
+// sides composes both bounds as fit does. If the memory is enough for both at once, they are composed
+// concurrently, with the same result.
 func (q *query) sides(c *convolver, budget *float64) (up, low *profile, err error) {
 	half := c.maxLength / 2
 	if q.foreseen(*budget) <= float64(half) && !q.allocates() {
@@ -219,8 +219,8 @@ func (q *query) allocates() bool {
 	return slices.ContainsFunc(q.parts, func(c component) bool { return c.spread != nil })
 }
 
-// fork returns a convolver for another goroutine. The new convolver may use windows of up to most points, and
-// the work that c has left.
+// fork returns a convolver for another goroutine. The argument most is the largest window of the new
+// convolver, in points. The new convolver may do as much work as c has left.
 func (c *convolver) fork(most int) *convolver {
 	f := *c
 	f.maxLength, f.work = most, 0

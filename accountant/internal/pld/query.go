@@ -119,7 +119,7 @@ func (q *query) aimEpsilon(eps, gap float64) {
 }
 
 // truncateFor drops losses that are too rare to affect the result at delta = e^logDelta. If all pairs are
-// Gaussian, it drops fewer losses, because their slope is still unknown.
+// Gaussian, it drops fewer losses, because the slope of -log delta is still unknown.
 func (q *query) truncateFor(logDelta, gap float64) {
 	share := errorShare * gap
 	if q.dense() {
@@ -205,8 +205,8 @@ func (q *query) steps() float64 {
 	return steps
 }
 
-// cheapest returns the tilt <= top with the shortest windows. The rounding error of transforms must stay
-// below want, or near the error at the tilt top.
+// cheapest returns the tilt up to top with the shortest windows. The rounding error of transforms must stay
+// below the argument want, or near the error at the largest tilt, the argument top.
 func (q *query) cheapest(top, eps, want, gap float64) float64 {
 	best, cost := top, math.Inf(1)
 	if top > 0 && len(q.parts) <= 4 {

@@ -16,18 +16,18 @@ type mergedOutput struct {
 // place puts merged outputs, in increasing k, on the lattice of t. If the loss of an output is above its grid
 // point, place mixes the output with a part of the next lower output. If the loss is below the grid point,
 // place mixes the output with a part of the next higher output. The mixture has exactly the loss of the grid
-// point. Mixing is post-processing, so the result is dominated.
+// point. Mixing is post-processing, so the outputs in points dominate the result.
 //
 // If the adjacent output has too little mass, place lowers the loss to a grid point by dropping mass under P.
-// If a loss is nearer to its grid point than close, place does not mix. The caller must add close to
-// lossError.
-func (t *tilted) place(points []mergedOutput, lambda, close float64) {
+// If the distance from a loss to its grid point is below the argument tolerance, place does not mix. The
+// caller must add the tolerance to lossError.
+func (t *tilted) place(points []mergedOutput, lambda, tolerance float64) {
 	n := len(points)
 	mixes := make([]mixing, n)
 	var factors [2]pull // for the neighbours below and above
 	for i := range points {
 		m, x := &points[i], &mixes[i]
-		if math.Abs(m.dev) < close*m.mass {
+		if math.Abs(m.dev) < tolerance*m.mass {
 			m.dev = 0
 		}
 		if m.dev == 0 {
@@ -119,7 +119,8 @@ func share(mixes []mixing, points []mergedOutput) {
 	}
 }
 
-// pull converts masses to the units of another grid point, which is higher by the field points.
+// pull converts the masses of an output to the units of another grid point. The field points is the number of
+// grid steps from the output up to this grid point.
 type pull struct {
 	points     int
 	unit, rise float64

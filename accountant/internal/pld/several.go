@@ -55,8 +55,8 @@ type term struct {
 	slack     float64
 }
 
-// outcomes returns a lower bound of the pair of the sum in one direction, for deltas near e^logDelta. A
-// lattice has up to most points. If nothing is certified, the result has loss 0.
+// outcomes returns a lower bound of the pair of the sum in one direction, for deltas near e^logDelta. The
+// argument most is the largest number of points of a lattice. If nothing is certified, the result has loss 0.
 func (s several) outcomes(ctx context.Context, reverse bool, logDelta float64, most int) *outcomes {
 	depths := s.depths(logDelta)
 	f := s.term(most, logDelta)
@@ -107,8 +107,9 @@ func (s several) outcomes(ctx context.Context, reverse bool, logDelta float64, m
 	return o
 }
 
-// term rounds f to multiples of h. It cuts the outputs of a step where the rounded value changes. An inexact
-// cut changes only the rounding, and the masses stay exact. The first and the last cell include the tails.
+// term rounds f to multiples of h. It cuts the range of a step's outputs at the points where the rounded
+// value changes. An inexact cut changes only the rounding, and the masses stay exact. The first and the last
+// cell include the tails.
 func (s several) term(most int, logDelta float64) *term {
 	m := mixture{float64(s.count) / float64(s.steps), s.sigma}
 	reach := math.Min(math.Max(6, 1+math.Sqrt(-2*logDelta)), 12)

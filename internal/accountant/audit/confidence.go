@@ -58,9 +58,9 @@ func validateAlpha(alpha float64) error {
 }
 
 // LowerBound returns max(0, log((L - delta)/U)), a lower bound on epsilon at delta. L is the lower limit of
-// the probability of an event on one input, from the count on. U is the upper limit on a neighbour, from the
-// count beside. The event must be chosen in advance. The bound exceeds the true epsilon with probability at
-// most alpha.
+// the probability of an event on one input, whose count is the argument on. U is the upper limit on a
+// neighbour, whose count is the argument beside. The event must be chosen in advance. The bound exceeds the
+// true epsilon with probability at most alpha.
 func LowerBound(on, beside Count, delta, alpha float64) (float64, error) {
 	if !(delta >= 0 && delta < 1) {
 		return 0, fmt.Errorf("audit: delta must be in [0, 1), not %g", delta)

@@ -34,7 +34,7 @@ type Account struct {
 	costs []float64 // cost of the added steps at each order
 	worst []float64 // the same for a record at distance Bound; nil without Bound
 	state progress
-	// Reused between steps.
+	// The next three fields store results that later steps reuse.
 	prices map[int]float64
 	law    *law
 	bound  *reference

@@ -10,8 +10,8 @@ import (
 // lanes is the number of distances per block. The rows of 64 orders then fit into the L1 cache.
 const lanes = 32
 
-// Terms below the fraction negligible of a moment are omitted. An omitted term raises a cost by at most 1e-20
-// per distance, and there are about 10^3 terms and 10^6 distances.
+// A term is omitted if it is below a moment times the constant negligible. An omitted term raises a cost by
+// at most 1e-20 per distance, and there are about 10^3 terms and 10^6 distances.
 const negligible = 1e-20
 
 // block holds factors for all orders. Row k has 1 - e^(-k(k-1)s/2) for each distance, where s is the
@@ -98,8 +98,8 @@ func shortfall(z *[lanes]float64, terms []term) {
 	}
 }
 
-// If the cost at the reference is below fine, power computes shortfalls with a small relative error.
-// Otherwise a small absolute error is enough, which is faster (see logMean).
+// If the cost at the reference is below the constant fine, power computes shortfalls with a small relative
+// error. Otherwise a small absolute error is enough, which is faster (see logMean).
 const fine = 0x1p-10
 
 // power replaces z by 1 - (1-z)^t.

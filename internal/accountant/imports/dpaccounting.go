@@ -144,7 +144,7 @@ func (b *builder) read(a *arguments) accountant.Event {
 	return nil
 }
 
-// clip records that the call a requires add_remove.
+// clip records the class of the call in a, because this class requires add_remove.
 func (b *builder) clip(a *arguments) {
 	// Error messages should contain the mechanism, not its sampling.
 	if b.clipped == "" || b.clipped == "PoissonSampledDpEvent" {
@@ -241,7 +241,7 @@ func discreteLaplace(a float64, sensitivity int64) accountant.Event {
 	return accountant.DiscreteLaplace{Scale: scale, Sensitivity: sensitivity}
 }
 
-// discreteGaussian ignores the dimension.
+// discreteGaussian reads discrete Gaussian noise. It checks the dimension, which does not change the cost.
 func discreteGaussian(a *arguments) accountant.Event {
 	if a.has("dimension") {
 		if _, unknown := a.value("dimension").(none); !unknown && a.integer("dimension") < 1 {
