@@ -272,8 +272,8 @@ func withoutReplacementCurve(q float64, e Event) curve {
 	}
 }
 
-// generalTerm returns log t_j for any mechanism. t_j is e^{(j-1) eps(j)} min(2, (e^{eps(inf)}-1)^j). For j =
-// 2, t_j is also at most 4 (e^{eps(2)} - 1).
+// generalTerm returns the log of the t_j of withoutReplacement, for any mechanism. t_j is e^{(j-1) eps(j)}
+// min(2, (e^{eps(inf)}-1)^j). For j = 2, t_j is also at most 4 (e^{eps(2)} - 1).
 func generalTerm(inner curve, j int) float64 {
 	r := inner(float64(j))
 	if r == 0 {

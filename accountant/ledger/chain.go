@@ -49,8 +49,8 @@ type chain struct {
 	claimed *Claim // claim of a sealed file (see claimOfSeal)
 	above   bool   // within must check: the accountant is ByPLD, or by Rényi orders the last total exceeds the budget
 	id      string // id of the ledger
-	// exhausted is set if a reservation was cut off before its event and no run will repeat it. Such a
-	// reservation counts as the rest of the budget.
+	// exhausted is set if the line of a reservation was cut off before its event, and no run will repeat the
+	// reservation. Such a reservation counts as the rest of the budget.
 	exhausted bool
 }
 

@@ -13,7 +13,7 @@ import (
 
 // Left is the rest of a budget under composition. It is larger than the budget minus the used epsilon: at a
 // budget of 2 with 1.2 used, about 1.55 is left. Left uses only Rényi divergences. If the ledger also uses
-// privacy loss distributions, [Ledger.Fits] and [Ledger.LeastNoise] find more.
+// privacy loss distributions, more may fit than Left shows: see [Ledger.Fits] and [Ledger.LeastNoise].
 type Left struct {
 	// Rho is the zCDP cost of the largest Gaussian release that fits. Its noise multiplier is 1/sqrt(2 Rho).
 	Rho float64

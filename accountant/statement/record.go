@@ -67,8 +67,8 @@ func (s *Statement) comment() (string, error) {
 	return "<!-- " + string(text) + " -->\n", nil
 }
 
-// digestAt returns the position of the digest in a page, or -1. The constant field cannot occur inside a JSON
-// string.
+// digestAt returns the position of the digest in a page, or -1. The key before the digest cannot occur inside
+// a JSON string, because its quotes would be escaped.
 func digestAt(page []byte) int {
 	const field = `"digest":`
 	at := bytes.LastIndex(page, []byte(field))

@@ -137,7 +137,8 @@ func optimalEpsilon(rs []runs, slack float64) float64 {
 }
 
 // lossWindow is the loss of count equal randomised responses: (2k - count) epsilon for k true answers, a
-// binomial number. The mass below first, and the mass above last, is at most e^logCut.
+// binomial number. The mass below the field first is at most e^logCut, and so is the mass above the field
+// last.
 type lossWindow struct {
 	runs
 	first, last int64
@@ -246,7 +247,7 @@ func (g lossGrid) convolve(o lossGrid) lossGrid {
 	return out
 }
 
-// trim removes a mass of at most cut on each side. The caller must charge this mass.
+// trim removes a mass of at most the argument cut on each side. The caller must charge this mass.
 func (g lossGrid) trim(cut float64) lossGrid {
 	lo, hi := 0, len(g.mass)
 	for sum := 0.0; lo < hi-1; lo++ {

@@ -71,7 +71,7 @@ func (a *allocation) law(ctx context.Context, h, logTail float64, up bool) (*sum
 
 // build returns the distribution of the sum of the steps' likelihood ratios, by doubling the number of steps.
 // On a grid of step h, sums of m ratios have the error steps/m (h m)^2, so small m needs only coarse grids.
-// If one large ratio may dominate the sum, all grids stay fine.
+// If one large ratio may dominate the sum, no grid is coarse.
 func (a *allocation) build(ctx context.Context, h, tail float64, up bool) (*sumLaw, error) {
 	largest := math.Exp(math.Min(600, (0.5/a.sigma+5)/a.sigma))
 	step := func(m float64) float64 {

@@ -226,7 +226,7 @@ var gaussLegendre8 = [8][2]float64{
 // Kamath, Steinke 2024). Data in which all records but x equal x' attain ((1-q)Q + qP, Q), in either
 // direction.
 
-// drawnMixture is the pair of step 5 above, for Gaussian noise.
+// drawnMixture is a symmetric pair for Gaussian noise on a sample without replacement (step 5 above).
 type drawnMixture struct{ mixture }
 
 // logRest returns the log of the mass at loss 0, (1-q) (P[loss > 0] - Q[loss > 0]).
@@ -272,7 +272,7 @@ func (m drawnMixture) roughLaw(zhi float64) roughLaw {
 	return roughLaw{slices.Concat(down.loss, []float64{0}, up.loss), slices.Concat(down.logw, []float64{m.logRest()}, up.logw)}
 }
 
-// drawnResponse is the pair of step 5 above, for randomised response.
+// drawnResponse is the pair of drawnMixture for randomised response instead of Gaussian noise.
 func drawnResponse(q, eps float64) *atoms {
 	u := mathx.LogMix(q, eps)
 	low := -math.Log1p(math.Exp(eps))

@@ -123,8 +123,8 @@ type outcome[O comparable] struct {
 	counts [2]int
 }
 
-// learn chooses the event to test. swapped reports that the event is more probable on the second input. It
-// uses Wilson's confidence limits, which are fast: the choice need not be optimal.
+// learn chooses the event to test. swapped reports that the event is more probable on the second input. learn
+// uses Wilson's confidence limits, because they are fast and the choice need not be optimal.
 func learn[O comparable](all []*outcome[O], runs int, cfg Config) (event map[O]bool, swapped bool) {
 	z := -mathext.NormalQuantile(cfg.Alpha / 2)
 	best := math.Inf(-1)

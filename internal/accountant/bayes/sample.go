@@ -148,8 +148,8 @@ func complements(z *[lanes]float64, t, top int) {
 	}
 }
 
-// spread holds the sum of the differences of numbers from the first number, and the sum of their squares.
-// Both sums are compensated for rounding.
+// spread holds two sums over a list of numbers. One is the sum of the differences from the first number. The
+// other is the sum of the squares of these differences. Both sums are compensated for rounding.
 type spread struct {
 	n                 int
 	at                float64
