@@ -360,7 +360,7 @@ func TestParametersOutOfRange(t *testing.T) {
 	} {
 		require.Error(t, testkit.Err(NewKNearest(c)), c)
 	}
-	for _, c := range []NearestQuestionsConfig{{0, 1, 1}, {2, 1, 1}, {1, 0, 1}, {1, 1, 0}} {
+	for _, c := range []NearestQuestionsConfig{{0, 1, 1, 0}, {2, 1, 1, 0}, {1, 0, 1, 0}, {1, 1, 0, 0}, {1, 1, 1, -1}} {
 		require.Error(t, testkit.Err(NewNearestQuestions(c)), c)
 	}
 	good, questions := clouds(4, 4, 2, 2, 2)

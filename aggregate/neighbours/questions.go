@@ -14,11 +14,12 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// NearestQuestionsConfig holds the parameters of [NearestQuestions]. No parameter has a default.
+// NearestQuestionsConfig holds the parameters of [NearestQuestions]. Only Silos has a default.
 type NearestQuestionsConfig struct {
 	Votes     int     // votes per unit, each at a different question; [1, Questions]
 	Sigma     float64 // standard deviation of the noise on each count, in votes
 	Questions int     // number of questions; it does not change the privacy cost
+	Silos     int     // largest number of silos that may each count the votes of one unit; 0 means 1
 }
 
 // NearestQuestions lets every unit vote at its nearest questions and releases all counts with noise.
@@ -34,6 +35,8 @@ func NewNearestQuestions(cfg NearestQuestionsConfig) (*NearestQuestions, error) 
 		return nil, fmt.Errorf("neighbours: Questions must be at least 1, not %d", cfg.Questions)
 	case cfg.Votes < 1 || cfg.Votes > cfg.Questions:
 		return nil, fmt.Errorf("neighbours: Votes must be between 1 and the %d questions, not %d", cfg.Questions, cfg.Votes)
+	case cfg.Silos < 0:
+		return nil, fmt.Errorf("neighbours: Silos must not be negative, but is %d", cfg.Silos)
 	}
 	noise, err := rng.NewDiscreteGaussian(cfg.Sigma)
 	if err != nil {
@@ -42,12 +45,17 @@ func NewNearestQuestions(cfg NearestQuestionsConfig) (*NearestQuestions, error) 
 	return &NearestQuestions{cfg, noise}, nil
 }
 
-// Event returns the event of all counts. An added or removed unit changes Votes counts by one.
+// Event returns the event of all counts for an added or removed unit, which changes Votes counts by one in
+// each silo that counts the unit.
 func (m *NearestQuestions) Event() accountant.Event {
-	return accountant.Repeated{
+	e := accountant.Repeated{
 		Event: accountant.DiscreteGaussian{Sigma: m.noise.Sigma(), Sensitivity: 1},
 		Count: int64(m.cfg.Votes),
 	}
+	if m.cfg.Silos > 1 {
+		return accountant.Group{Size: int64(m.cfg.Silos), Event: e}
+	}
+	return e
 }
 
 // Counts holds the released noisy votes.
@@ -73,25 +81,40 @@ func (c Counts) Labels() []int {
 // Release returns the noisy counts. It fails if r was used before, or charges another event than Event or
 // under another relation than add_remove. Equal keys, ledger entries, rows and questions give equal counts.
 func (m *NearestQuestions) Release(ctx context.Context, r *ledger.Reservation, key rng.Key, private Rows, questions blas32.General) (Counts, error) {
-	if err := private.check(questions); err != nil {
+	votes, err := m.Cast(ctx, private, questions)
+	if err != nil {
 		return Counts{}, err
 	}
+	return m.ReleaseVotes(r, key, private.Classes, votes)
+}
+
+// Cast returns the votes without noise, for every class of every question. The votes are private. Votes of
+// silos at equal questions add up to the votes of all their units together.
+func (m *NearestQuestions) Cast(ctx context.Context, private Rows, questions blas32.General) ([]int64, error) {
+	if err := private.check(questions); err != nil {
+		return nil, err
+	}
 	if questions.Rows != m.cfg.Questions {
-		return Counts{}, fmt.Errorf("neighbours: %d questions, not %d", questions.Rows, m.cfg.Questions)
+		return nil, fmt.Errorf("neighbours: %d questions, not %d", questions.Rows, m.cfg.Questions)
+	}
+	return m.votes(ctx, private, questions)
+}
+
+// ReleaseVotes returns votes of Cast, or their sum over silos, with noise. It fails like Release unless r
+// charges exactly Event.
+func (m *NearestQuestions) ReleaseVotes(r *ledger.Reservation, key rng.Key, classes int, votes []int64) (Counts, error) {
+	if classes < 2 || len(votes) != m.cfg.Questions*classes {
+		return Counts{}, fmt.Errorf("neighbours: %d votes for %d classes of %d questions", len(votes), classes, m.cfg.Questions)
 	}
 	key, err := begin(r, key, m.Event(), "nearest questions", uint64(m.cfg.Votes), math.Float64bits(m.noise.Sigma()), uint64(m.cfg.Questions))
 	if err != nil {
 		return Counts{}, err
 	}
-	counts := draw(key, m.noise, m.cfg.Questions, private.Classes) // before any row is read
-	votes, err := m.votes(ctx, private, questions)
-	if err != nil {
-		return Counts{}, err
-	}
+	counts := draw(key, m.noise, m.cfg.Questions, classes)
 	for i, v := range votes {
 		counts[i] += v
 	}
-	return Counts{private.Classes, counts}, nil
+	return Counts{classes, counts}, nil
 }
 
 func (m *NearestQuestions) votes(ctx context.Context, private Rows, questions dense.Matrix) ([]int64, error) {

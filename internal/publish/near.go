@@ -9,11 +9,9 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/aggregate/neighbours"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/aggregate/nearby"
-	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/student/published"
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/rng"
@@ -145,12 +143,11 @@ func (n *near) labels(ctx context.Context, plan nearby.Plan, rows *[]int) run.St
 	return run.Stage{
 		Name: "labels", Out: n.made(labelsFile), Mode: 0o600, Key: func(key rng.Key) rng.Key { return key.Derive("near") },
 		Draw: func(r []*ledger.Reservation, key rng.Key, out io.Writer) error {
-			asked, private, err := published.Space(ctx, n.Schema, n.pool, n.private)
+			private, asked, err := published.Voters(ctx, n.Schema, n.pool, n.private, *rows)
 			if err != nil {
 				return err
 			}
-			released, err := plan.Release(ctx, r[0], key, neighbours.Rows{X: private, Y: n.private.Y, Units: n.private.Units,
-				Classes: len(n.Classes)}, dense.Pick(asked, *rows))
+			released, err := plan.Release(ctx, r[0], key, private, asked)
 			if err != nil {
 				return err
 			}

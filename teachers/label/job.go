@@ -191,7 +191,7 @@ func (j *job) read(file io.Reader) (err error) {
 func (j *job) result(ctx context.Context, book *ledger.Ledger, done run.Done) (Result, error) {
 	result := Result{
 		Asked: j.count.asked, Answered: j.count.answered, Declined: j.count.asked - j.count.answered, NotAsked: j.s.s.Queries - j.count.asked,
-		Setting: j.s.s, Calibrated: j.calibrated, Delta: j.account.Delta, Account: j.account, Left: book.Left(),
+		Setting: j.s.s, Calibrated: j.calibrated,
 		Releasable: !j.withheld(), Votes: j.Votes, Pilot: j.pilot,
 		Resumed: done.Recorded, Complete: done.Complete, Entry: done.Entry, SHA256: done.SHA256,
 	}
@@ -199,20 +199,26 @@ func (j *job) result(ctx context.Context, book *ledger.Ledger, done run.Done) (R
 	if err != nil {
 		return Result{}, err
 	}
-	own, err := accountant.Epsilon(ctx, j.account.Method(), j.account.Relation, j.account.Delta, e)
+	return result, result.Charged(ctx, book, j.account, e)
+}
+
+// Charged sets the fields that follow from a ledger and from the event of the labels.
+func (r *Result) Charged(ctx context.Context, book *ledger.Ledger, account ledger.Config, e accountant.Event) error {
+	own, err := accountant.Epsilon(ctx, account.Method(), account.Relation, account.Delta, e)
 	if err != nil {
-		return Result{}, fmt.Errorf("label: %w", err)
+		return fmt.Errorf("label: %w", err)
 	}
-	result.Epsilon, result.Lack = own.Upper, own.Lack
-	result.Claim, result.By = j.account.Epsilon, accountant.ByRDP
-	if j.account.Mode == ledger.Reserved {
+	r.Account, r.Delta, r.Left = account, account.Delta, book.Left()
+	r.Epsilon, r.Lack = own.Upper, own.Lack
+	r.Claim, r.By = account.Epsilon, accountant.ByRDP
+	if account.Mode == ledger.Reserved {
 		claim, err := book.Claim()
 		if err != nil {
-			return Result{}, fmt.Errorf("label: %w", err)
+			return fmt.Errorf("label: %w", err)
 		}
-		result.Claim, result.By = claim.Epsilon, claim.By
+		r.Claim, r.By = claim.Epsilon, claim.By
 	}
-	return result, nil
+	return nil
 }
 
 // Stage returns the labels of c as one stage of a run with several charges. It also returns a function that

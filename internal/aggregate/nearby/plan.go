@@ -28,6 +28,7 @@ type Plan struct {
 	Sampled   float64 `json:"sampling_probability,omitempty"` // probability of a unit at each question; 0 if all units vote
 	Sigma     float64 `json:"sigma"`                          // standard deviation of the noise on each count
 	Drawn     bool    `json:"drawn,omitempty"`                // questions are drawn, so units may be near none of some
+	Silos     int     `json:"silos_per_unit,omitempty"`       // number of silos that may count one unit; 0 means 1
 }
 
 func (p Plan) Note() string {
@@ -63,7 +64,7 @@ func (p Plan) sampled() (*neighbours.KNearest, error) {
 }
 
 func (p Plan) nearest() (*neighbours.NearestQuestions, error) {
-	return neighbours.NewNearestQuestions(neighbours.NearestQuestionsConfig{Votes: p.Near, Sigma: p.Sigma, Questions: p.Questions})
+	return neighbours.NewNearestQuestions(neighbours.NearestQuestionsConfig{Votes: p.Near, Sigma: p.Sigma, Questions: p.Questions, Silos: p.Silos})
 }
 
 func eventOf[M interface{ Event() accountant.Event }](m M, err error) (accountant.Event, error) {

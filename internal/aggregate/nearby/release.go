@@ -20,16 +20,34 @@ type Labels struct {
 }
 
 func (p Plan) Release(ctx context.Context, r *ledger.Reservation, key rng.Key, private neighbours.Rows, asked dense.Matrix) (l Labels, err error) {
-	if p.Sampled > 0 {
-		m, err := p.sampled()
-		if err == nil {
-			l.Of, err = m.Release(ctx, r, key, private, asked)
+	if p.Sampled == 0 {
+		votes, err := p.Cast(ctx, private, asked)
+		if err != nil {
+			return l, err
 		}
-		return l, err
+		return p.ReleaseVotes(r, key, private.Classes, votes)
 	}
+	m, err := p.sampled()
+	if err == nil {
+		l.Of, err = m.Release(ctx, r, key, private, asked)
+	}
+	return l, err
+}
+
+// Cast returns the votes of units at their nearest questions, without noise.
+func (p Plan) Cast(ctx context.Context, private neighbours.Rows, asked dense.Matrix) ([]int64, error) {
+	m, err := p.nearest()
+	if err != nil {
+		return nil, err
+	}
+	return m.Cast(ctx, private, asked)
+}
+
+// ReleaseVotes draws the labels from votes of Cast, or from their sum over silos.
+func (p Plan) ReleaseVotes(r *ledger.Reservation, key rng.Key, classes int, votes []int64) (l Labels, err error) {
 	m, err := p.nearest()
 	if err == nil {
-		l.Counts, err = m.Release(ctx, r, key, private, asked)
+		l.Counts, err = m.ReleaseVotes(r, key, classes, votes)
 	}
 	if err != nil {
 		return Labels{}, err

@@ -6,11 +6,22 @@ import (
 	"math/rand/v2"
 	"runtime"
 
+	"github.com/pate-go/pate/aggregate/neighbours"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/student"
 )
+
+// Voters returns private rows as voters, and the rows of a pool with the indices in asked as questions. The
+// votes of a unit depend only on the pool and on rows of this unit.
+func Voters(ctx context.Context, s *dataset.Schema, p dataset.Pool, rows dataset.Set, asked []int) (neighbours.Rows, student.Matrix, error) {
+	pool, points, err := Space(ctx, s, p, rows)
+	if err != nil {
+		return neighbours.Rows{}, pool, err
+	}
+	return neighbours.Rows{X: points, Y: rows.Y, Units: rows.Units, Classes: len(s.Classes)}, dense.Pick(pool, asked), nil
+}
 
 // Space returns the rows of a pool, and other rows, as points for measuring distances. The points are the
 // features that students use. If the rows are no table and have many features, the points are projections on

@@ -24,6 +24,7 @@ type Report struct {
 	Units int64
 	// Shared is the number of units that occur in more than one silo.
 	Shared int64
+	Most   int // largest number of silos in which one unit occurs
 	// Overlaps lists at most [MaxOverlaps] pairs of silos with common units, in descending order of the
 	// number of common units, and then in the order of Silos.
 	Overlaps []Overlap
@@ -163,7 +164,7 @@ func (r *Report) count(entries []entry, pairs map[[2]int32]int64) {
 		}
 		run := entries[:n]
 		entries = entries[n:]
-		if n > 1 {
+		if r.Most = max(r.Most, n); n > 1 {
 			r.Shared++
 		}
 		for i, a := range run {

@@ -160,9 +160,25 @@ func HashIDs(ids io.Reader, name string, salt Salt) (Silo, error) {
 	if len(silo.Hashes) == 0 {
 		return Silo{}, errors.New("manifest: no ids")
 	}
-	slices.SortFunc(silo.Hashes, func(a, b Hash) int { return bytes.Compare(a[:], b[:]) })
-	silo.Hashes = slices.Compact(silo.Hashes)
+	silo.Hashes = distinct(silo.Hashes)
 	return silo, nil
+}
+
+// Units returns the distinct hashes of units in ascending order. It strips white space, like HashIDs.
+func (s Salt) Units(units []string) (hashes []Hash) {
+	seen := make(map[string]bool)
+	for _, unit := range units {
+		if unit = strings.TrimSpace(unit); !seen[unit] {
+			seen[unit] = true
+			hashes = append(hashes, s.Hash(unit))
+		}
+	}
+	return distinct(hashes)
+}
+
+func distinct(hashes []Hash) []Hash {
+	slices.SortFunc(hashes, func(a, b Hash) int { return bytes.Compare(a[:], b[:]) })
+	return slices.Compact(hashes)
 }
 
 func checkName(what, name string) error {

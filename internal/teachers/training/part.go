@@ -127,7 +127,7 @@ func (t *task) keepPart(matrix *votes.Matrix) error {
 	head := t.partHead()
 	var units []manifest.Hash
 	if t.Silo != "" {
-		units = t.unitHashes()
+		units = t.secrets.salt.Units(t.private.Units)
 		head.Units = len(units)
 	}
 	text, err := json.Marshal(head)
@@ -155,18 +155,6 @@ func (t *task) keepPart(matrix *votes.Matrix) error {
 	durable.Sweep(path, "")
 	t.result.PartFile = path
 	return durable.WriteBytes(path, 0o600, b)
-}
-
-func (t *task) unitHashes() (hashes []manifest.Hash) {
-	seen := make(map[string]bool)
-	for _, unit := range t.private.Units {
-		if unit = strings.TrimSpace(unit); !seen[unit] { // strip white space, like manifest.HashIDs
-			seen[unit] = true
-			hashes = append(hashes, t.secrets.salt.Hash(unit))
-		}
-	}
-	slices.SortFunc(hashes, func(a, b manifest.Hash) int { return bytes.Compare(a[:], b[:]) })
-	return slices.Compact(hashes)
 }
 
 func readPart(path string) (*partFile, error) {

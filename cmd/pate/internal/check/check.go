@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -57,11 +56,11 @@ func runCheck(cmd *cobra.Command, g *shell.Globals, f checkFlags, args []string)
 	var salt manifest.Salt
 	if f.salt != "" {
 		var err error
-		if salt, err = readSalt(f.salt); err != nil {
+		if salt, err = shell.ReadSalt(f.salt); err != nil {
 			return err
 		}
 	}
-	paths, err := expand(f.manifests)
+	paths, err := shell.Matches("--manifest", f.manifests)
 	if err != nil {
 		return err
 	}
@@ -129,22 +128,6 @@ func labelCommand(cmd *cobra.Command, args []string) string {
 		words = append(words, "--"+f.Name+"="+shell.ShellWord(f.Value.String()))
 	})
 	return strings.Join(append(words, "--epsilon 2 --ledger run.jsonl --out labels.csv"), " ")
-}
-
-// expand resolves patterns. A pattern without a match is kept, so that opening it fails.
-func expand(patterns []string) ([]string, error) {
-	var paths []string
-	for _, p := range patterns {
-		found, err := filepath.Glob(p)
-		if err != nil {
-			return nil, shell.Usagef("votes", "--manifest %q: %w", p, err)
-		}
-		if len(found) == 0 {
-			found = []string{p}
-		}
-		paths = append(paths, found...)
-	}
-	return paths, nil
 }
 
 func (r *report) write(g *shell.Globals, ok bool) error {
@@ -258,7 +241,7 @@ func runHashIDs(cmd *cobra.Command, g *shell.Globals, f hashIDsFlags, args []str
 
 func (f hashIDsFlags) openSalt(g *shell.Globals) (manifest.Salt, error) {
 	if !f.newSalt {
-		return readSalt(f.salt)
+		return shell.ReadSalt(f.salt)
 	}
 	if _, err := os.Lstat(f.salt); !errors.Is(err, fs.ErrNotExist) {
 		return manifest.Salt{}, shell.InputError(fmt.Errorf("--new-salt: %s exists", f.salt),
@@ -276,18 +259,5 @@ func (f hashIDsFlags) openSalt(g *shell.Globals) (manifest.Salt, error) {
 		return salt, err
 	}
 	g.Logf("%s holds a new salt: give the file only to the silos", f.salt)
-	return salt, nil
-}
-
-func readSalt(path string) (manifest.Salt, error) {
-	var salt manifest.Salt
-	text, err := shell.ReadStart(path, 1<<12)
-	if err == nil {
-		err = salt.UnmarshalText(text)
-	}
-	if err != nil {
-		return salt, shell.InputError(fmt.Errorf("--salt %s: %w", path, err), "all silos must hash with the same salt",
-			"get the file from the silo that created it, or create a salt with --new-salt", "votes")
-	}
 	return salt, nil
 }

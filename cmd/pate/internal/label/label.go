@@ -19,6 +19,8 @@ import (
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
+	"github.com/pate-go/pate/internal/number"
+	"github.com/pate-go/pate/internal/silos"
 	"github.com/pate-go/pate/run"
 	"github.com/pate-go/pate/teachers/label"
 	"github.com/pate-go/pate/teachers/votes"
@@ -30,6 +32,7 @@ type labelFlags struct {
 	shell.AgreementFlags
 	minAccuracy, epsilon, failure    float64
 	yes, piloted                     bool
+	perUnit                          int // largest number of silos of a unit; 0 if not declared
 	pilot                            string
 	spent                            *label.Pilot // released by this command
 	force                            waivers
@@ -43,12 +46,13 @@ func New(g *shell.Globals) *cobra.Command {
 	cmd := shell.Command("label VOTES...", "", f.Needs(&f.ledger, "ledger", "out"),
 		func(cmd *cobra.Command, args []string) error { return runLabel(cmd, g, f, args) })
 	f.Add(cmd)
+	f.Others = []string{silos.Mechanism}
 	f.AddParameters(cmd, "mechanism that draws labels (default: planned from public numbers)", nil)
 	f.AddAgreement(cmd)
 	f.force.addTo(cmd)
 	shell.Declare(cmd.Flags(), "label", shell.To{"predictions": &f.predictions, "epsilon": &f.epsilon, "ledger": &f.ledger, "out": &f.out,
 		"pool": &f.pool, "unit": &f.unit, "relation": &f.relation, "mode": &f.mode, "accountant": &f.accountant,
-		"failure-delta": &f.failure, "min-accuracy": &f.minAccuracy, "pilot": &f.pilot, "yes": &f.yes})
+		"failure-delta": &f.failure, "min-accuracy": &f.minAccuracy, "pilot": &f.pilot, "yes": &f.yes, "silos-per-unit": &f.perUnit})
 	return cmd
 }
 
@@ -139,6 +143,9 @@ func (f *labelFlags) config(cmd *cobra.Command, g *shell.Globals, s aggregate.Se
 }
 
 func runLabel(cmd *cobra.Command, g *shell.Globals, f labelFlags, args []string) error {
+	if f.Mechanism == silos.Mechanism {
+		return f.runSilos(cmd, g, args)
+	}
 	if err := f.force.misplaced(args); err != nil {
 		return err
 	}
@@ -182,7 +189,11 @@ func runLabel(cmd *cobra.Command, g *shell.Globals, f labelFlags, args []string)
 	if err := tellMode(cmd.Context(), g, result); err != nil {
 		return err
 	}
-	if err := f.writeReport(cmd.Context(), g, c, result); err != nil {
+	expected, err := f.expected(cmd.Context(), g, c, result)
+	if err != nil {
+		return err
+	}
+	if err := writeReport(g, result, expected); err != nil {
 		return err
 	}
 	if result.Answered == 0 {
@@ -251,8 +262,8 @@ func (f *labelFlags) tell(g *shell.Globals, r label.Result) {
 
 func describeChosen(s aggregate.Setting) string {
 	d, err := mechanisms.Find(s.Mechanism)
-	if err != nil { // the mechanism does not exist, so it cannot have run
-		return ""
+	if err != nil { // counts of silos
+		return "--sigma " + number.Exact(s.Values["sigma"])
 	}
 	return shell.FlagsOf(d, s, aggregate.Parameter.Chosen)
 }

@@ -17,7 +17,12 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-func (f *labelFlags) expected(ctx context.Context, c label.Config, r label.Result) (shell.Object, error) {
+// expected returns the expected numbers of answered and right labels for a report in JSON, or nil if they
+// cannot be computed.
+func (f *labelFlags) expected(ctx context.Context, g *shell.Globals, c label.Config, r label.Result) (shell.Object, error) {
+	if g.ParsedFormat() != table.JSON {
+		return nil, nil
+	}
 	d, err := mechanisms.Find(r.Setting.Mechanism)
 	if err != nil || !plan.Plannable(d) || c.Votes.Teachers() < 2 || d.MostNoise(r.Setting) > 64*float64(c.Votes.Teachers()) {
 		return nil, err
@@ -31,14 +36,7 @@ func (f *labelFlags) expected(ctx context.Context, c label.Config, r label.Resul
 
 // writeReport prints the report. The field noise has all parameters of the mechanism by name. Fields such as
 // sigma repeat parameters, because the first version of the format has them.
-func (f *labelFlags) writeReport(ctx context.Context, g *shell.Globals, c label.Config, r label.Result) error {
-	var expected shell.Object
-	var err error
-	if g.ParsedFormat() == table.JSON {
-		if expected, err = f.expected(ctx, c, r); err != nil {
-			return err
-		}
-	}
+func writeReport(g *shell.Globals, r label.Result, expected shell.Object) error {
 	v, a := r.Setting.Values, r.Account
 	var threshold *float64
 	if t, ok := v["threshold"]; ok {

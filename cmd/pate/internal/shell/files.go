@@ -108,6 +108,22 @@ func (t Target) Write(mode os.FileMode, write func(io.Writer) error) error {
 	return durable.WriteFile(t.Path, mode, write)
 }
 
+// Matches returns the files that match patterns. A path without a match is kept, so that opening it fails.
+func Matches(argument string, patterns []string) ([]string, error) {
+	var paths []string
+	for _, p := range patterns {
+		found, err := filepath.Glob(p)
+		if err != nil {
+			return nil, Usagef("votes", "%s %q: %w", argument, p, err)
+		}
+		if len(found) == 0 {
+			found = []string{p}
+		}
+		paths = append(paths, found...)
+	}
+	return paths, nil
+}
+
 func ExpandPaths(paths []string) []string {
 	files := append([]string(nil), paths...)
 	for _, path := range paths {

@@ -25,7 +25,8 @@ type ParameterFlags struct {
 	Mechanism string
 	known     []aggregate.Description
 	Values    map[string]*parameterValue
-	Uncapped  bool // for an analysis: no caps, and noise of any size
+	Others    []string // mechanisms without a description, which --mechanism accepts too
+	Uncapped  bool     // for an analysis: no caps, and noise of any size
 }
 
 type parameterValue struct {
@@ -59,7 +60,7 @@ func (f *ParameterFlags) AddParameters(cmd *cobra.Command, usage string, wanted 
 			f.known = append(f.known, d)
 		}
 	}
-	names := f.users("")
+	names := append(f.users(""), f.Others...)
 	cmd.Flags().StringVar(&f.Mechanism, "mechanism", "", usage+"; "+strings.Join(names, ", "))
 	Take("one", names...).Of(cmd.Flag("mechanism"))
 	for _, d := range f.known {

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/internal/filekind"
+	"github.com/pate-go/pate/internal/silos"
 	"github.com/pate-go/pate/internal/teachers/manifest"
 	"github.com/pate-go/pate/teachers/votes"
 )
@@ -47,11 +48,13 @@ func (f *VotesFlags) AddShape(cmd *cobra.Command) {
 }
 
 // Needs returns a check that votes files and the flags in names are given. If neither class names nor counts
-// are given, --classes is required. If the file *ledger does not exist, --epsilon is required.
+// nor files of silos are given, --classes is required. If the file *ledger does not exist, --epsilon is
+// required.
 func (f *VotesFlags) Needs(ledger *string, names ...string) cobra.PositionalArgs {
 	return Wants(cobra.MinimumNArgs(1), func(cmd *cobra.Command, _ []string) []string {
 		needed := slices.Clone(names)
-		if !f.counts && f.names == "" {
+		mechanism := cmd.Flag("mechanism")
+		if !f.counts && f.names == "" && (mechanism == nil || mechanism.Value.String() != silos.Mechanism) {
 			needed = slices.Insert(needed, 0, "classes")
 		}
 		if ledger != nil {
@@ -297,4 +300,18 @@ func (s Stated) Settle(cmd *cobra.Command, flag, value, stated string) (string, 
 	return "", InputError(fmt.Errorf("--%s %s: %s has %q", flag, value, s.Where, stated),
 		"the teachers were trained so that one changed "+s.Unit+" changes at most one vote of each query; for another unit the claim would be wrong",
 		"omit --"+flag+", or give votes of teachers that were trained for this value", "votes")
+}
+
+// ReadSalt reads the file of --salt.
+func ReadSalt(path string) (manifest.Salt, error) {
+	var salt manifest.Salt
+	text, err := ReadStart(path, 1<<12)
+	if err == nil {
+		err = salt.UnmarshalText(text)
+	}
+	if err != nil {
+		return salt, InputError(fmt.Errorf("--salt %s: %w", path, err), "all silos must hash with the same salt",
+			"get the file from the silo that created it, or create a salt with --new-salt", "votes")
+	}
+	return salt, nil
 }

@@ -1,0 +1,22 @@
+// Package silos releases labels by votes of private units that lie in several silos, such as hospitals. Each
+// silo counts by itself, and only counts are put together.
+//
+// [Cast] lets the units of one silo vote at their nearest questions. The questions follow from public rows
+// and public numbers alone, so silos agree on them. Cast writes the votes without noise to a private file,
+// with the [Terms] on which silos must agree. [Release] reads the files of all silos, adds the counts,
+// charges the ledger once, and releases noisy counts and labels.
+//
+// # Guarantee
+//
+// The votes of a unit depend on rows of this unit and on public rows. So the sum of the counts of silos that
+// share no unit equals the counts of one table with all rows, bit for bit, and the release has the cost of
+// [neighbours.NearestQuestions]. If up to K silos may count one unit, the cost is that of K units
+// ([accountant.Group]). Release refuses several silos unless K is declared, or keyed hashes of units show
+// that no unit is in two silos (package manifest).
+//
+// # Caveats
+//
+// A silo's file is as private as its rows. Noise is added where the counts are added, so this party sees the
+// counts. Hashes show only that the listed units differ. A silo that casts more votes than it states is
+// detected only if the numbers of votes contradict each other.
+package silos
