@@ -194,7 +194,9 @@ func (o ownFolders) Run() int {
 
 func ownState(env *testscript.Env) error {
 	env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, ".state"))
-	return nil
+	examples, err := filepath.Abs("../../examples")
+	env.Setenv("EXAMPLES", examples)
+	return err
 }
 
 // TestScripts types what a user types; each file in testdata/script is a

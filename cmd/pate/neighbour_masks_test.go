@@ -47,7 +47,7 @@ func masks() []mask {
 		{name: "labels of drawn questions", of: `^publish tree`, in: `stdout|labelled\.csv|student\.model|report\.html`, keys: []string{"labels"},
 			text: regexp.MustCompile(`\[# #\].*|"released":\d+|<tr><th>labels released.*?</tr>|labels: \d+ of`), follows: true,
 			why: "a question without a large noisy count has no label"},
-		{name: "noisy votes", of: `^compare pknn|^compare, marginals|^publish nearest|tree$`, in: `labels-pknn|labels\.csv`, keys: []string{"votes *"}, follows: true,
+		{name: "noisy votes", of: `^compare pknn|^compare, marginals|^publish nearest|^label, silos|tree$`, in: `labels-pknn|labels\.csv`, keys: []string{"votes *"}, follows: true,
 			why: "noise was added to all counts of reverse neighbours, and all are charged"},
 		{name: "accuracy", of: `^dpsgd|^tune|^compare|^predict`, keys: []string{"accuracy", "recall", "standard_error", "sd", "auroc", "auroc_sd", "runs", "balanced_accuracy", "one_class_runs"}, follows: true,
 			why: "it is that of a charged model on public rows"},

@@ -50,6 +50,7 @@ func writers() map[string][]string {
 		"votes counts":          {"votes counts ballots.csv --classes 3 --out counts.csv"},
 		"ledger statement":      {"ledger statement labelled.jsonl --labels labels.csv --about about.json --out page.html"},
 		"ledger sign":           {"ledger sign labelled.jsonl --key key.pem --out signature"},
+		"votes nearest":         {"votes nearest private.csv --public public.csv --votes 2 --questions 10 --silo a --salt salt.key --out a.counts" + reading},
 		"votes check hash-ids":  {"votes check hash-ids ids.csv --salt salt.key --silo a --out ids.json"},
 		"train": {
 			"train private.csv --public public.csv --teachers 6 --learner softmax --out v.npy --private-dir secrets" + reading,

@@ -51,6 +51,9 @@ func releasingCommands() []releasing {
 		{"label", func(n int) []string {
 			return strings.Fields(fmt.Sprintf("label %s %s --sigma 30 --pool p%d --out out%d.csv", votes(n), counts, n, n))
 		}, shared, out(".csv")},
+		{"label, silos", func(n int) []string {
+			return strings.Fields(fmt.Sprintf("label silo%d.counts --mechanism nearest-questions --sigma 30 --epsilon 60 --ledger run.jsonl --mode filter --out out%d.csv", n, n))
+		}, shared, out(".csv")},
 		{"analyze release", func(n int) []string {
 			return strings.Fields(fmt.Sprintf("votes analyze release %s %s --sigma 30 --order 10 --sigma-ss 4 --name r%d --out out%d.json", votes(n), counts, n, n))
 		}, shared, out(".json")},
@@ -89,6 +92,10 @@ func preparedFolder(t *testing.T) {
 	}
 	require.NoError(t, os.WriteFile("blobs.csv", blobs(120), 0o600))
 	require.NoError(t, os.WriteFile("blobs-public.csv", blobs(60), 0o600))
+	for n := range 4 {
+		require.NoError(t, os.WriteFile("blobs-silo.csv", blobs(20+n), 0o600))
+		typed(t, shell.ExitDone, strings.Fields(fmt.Sprintf("votes nearest blobs-silo.csv --public blobs-public.csv --label kind --votes 2 --questions 20 --out silo%d.counts", n))...)
+	}
 }
 
 func command(ctx context.Context, args []string) (code int, said string) {

@@ -45,6 +45,9 @@ func Cast(ctx context.Context, c Casting) (*Counts, []string, error) {
 	if c.Questions, err = c.questions(schema, pool); err != nil {
 		return nil, nil, err
 	}
+	if c.Progress == nil {
+		c.Progress = func(student.Progress) {}
+	}
 	asked, err := published.Questions(ctx, schema, pool, c.Questions, c.Progress)
 	if err != nil {
 		return nil, nil, err

@@ -23,7 +23,7 @@ type flags struct {
 
 func New(g *shell.Globals) *cobra.Command {
 	var f flags
-	cmd := shell.Command("nearest PRIVATE --public PUBLIC --label COLUMN --votes M --out silo.counts", "seed delta",
+	cmd := shell.Command("nearest PRIVATE --public PUBLIC --votes M --out silo.counts", "seed delta",
 		shell.Needs(cobra.ExactArgs(1), "public", "votes", "out"),
 		func(cmd *cobra.Command, args []string) error { return f.run(cmd, g, args[0]) })
 	f.Add(cmd.Flags())
