@@ -10,7 +10,7 @@
 //
 // The votes of a unit depend on rows of this unit and on public rows. So the sum of the counts of silos that
 // share no unit equals the counts of one table with all rows, bit for bit, and the release has the cost of
-// [neighbours.NearestQuestions]. If up to K silos may count one unit, the cost is that of K units
+// [neighbours.NearestQuestions]. If up to K silos may count one unit, K units are charged
 // ([accountant.Group]). Release refuses several silos unless K is declared, or keyed hashes of units show
 // that no unit is in two silos (package manifest).
 //

@@ -262,7 +262,7 @@ func TestWorldsOfSilos(t *testing.T) {
 		c, _ := cast(t, dir, i, manifest.Salt{}, func(c *Casting) { c.Votes, c.Questions = votes, 4 })
 		return c.Cells
 	}
-	// excess returns how far the release of one sum is from that of another, at order 3, over the claim.
+	// excess returns the divergence of the releases of two sums, at order 3, over the claim.
 	excess := func(with, without []int64, votes, silos int) float64 {
 		total := 0.0
 		for i := range with {

@@ -157,7 +157,7 @@ func (s *Sum) lists(r *manifest.Report, beside []string) error {
 	for i, p := range s.parts {
 		if len(r.Silos) != len(s.parts) || r.Head.Unit != s.Unit || r.Silos[i].Name != p.silo || int64(r.Silos[i].Units) != p.units {
 			return &fault.Error{File: beside[i], What: "does not list the units that voted in " + s.Files[i], Check: true,
-				Why: "the hashes must be those of the rows that voted", Fix: "cast the votes again with --silo and --salt"}
+				Why: "the manifest must list exactly the rows that voted", Fix: "cast the votes again with --silo and --salt"}
 		}
 	}
 	return nil
