@@ -47,9 +47,9 @@
 // For NearestQuestions, the votes of a unit depend only on this unit and on public rows. Adding a unit raises
 // Votes counts by one, each at a different question. The counts have independent noise. So the release costs
 // as much as Votes releases of one count with sensitivity 1: Repeated{DiscreteGaussian{Sigma, 1}, Votes}, for
-// any number of questions. Labels and other functions of the released counts have no extra cost. Silos may cast
-// the votes of their own units (Cast), because votes of disjoint units add up. If up to K silos count one unit,
-// K units are charged, accountant.Group{K}.
+// any number of questions. Labels and other functions of the released counts have no extra cost. Silos may
+// cast the votes of their own units (Cast), because votes of disjoint units add up. If up to K silos count
+// one unit, K units are charged, accountant.Group{K}.
 //
 // Replacing a unit may change twice as many counts as adding a unit, so a ledger with the relation
 // replace_one is refused.

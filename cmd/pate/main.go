@@ -109,7 +109,8 @@ func newRootCommand(g *shell.Globals) *cobra.Command {
 		{"Release", []*cobra.Command{publish.New(g), label.New(g), train.New(g), student.New(g), dpsgd.New(g), predict.New(g)}},
 		{"Decide", []*cobra.Command{compare.New(g), plan.New(g), tune.New(g)}},
 		{"Account", []*cobra.Command{account.New(g), calibrate.New(g), ledgers.New(g), audit.New(g)}},
-		{"Votes", []*cobra.Command{shell.Parent("votes", "votes", check.New(g), counts.New(g), nearest.New(g), train.NewMerge(g), sql.New(g), analyze.New(g))}},
+		{"Votes", []*cobra.Command{shell.Parent("votes", "votes", check.New(g), counts.New(g), nearest.New(g),
+			train.NewMerge(g), sql.New(g), analyze.New(g))}},
 		{"Teach", []*cobra.Command{learn.New(g, explain.New(g), law.New(g))}},
 		{"Data", []*cobra.Command{data.New(g)}},
 	} {

@@ -145,8 +145,9 @@ func (s *Sum) perUnit(ctx context.Context, declared int) (int, error) {
 		return 0, err
 	}
 	if most := max(1, declared); report.Most > most {
-		return 0, &fault.Error{What: fmt.Sprintf("a %s is in %d silos, not in at most %d; silos share %d in all", s.Unit, report.Most, most, report.Shared),
-			Why: "the cost of such a unit is larger; nothing was charged", Check: true,
+		return 0, &fault.Error{
+			What: fmt.Sprintf("a %s is in %d silos, not in at most %d; silos share %d in all", s.Unit, report.Most, most, report.Shared),
+			Why:  "the cost of such a unit is larger; nothing was charged", Check: true,
 			Fix: fmt.Sprintf("leave the shared rows to one silo and cast the votes again, or declare --silos-per-unit %d", report.Most)}
 	}
 	return min(max(1, declared), len(s.Files)), nil

@@ -47,7 +47,7 @@ func (f *flags) check(cmd *cobra.Command, private string) error {
 		shell.If(f.salt != "" && f.silo == "", "--salt needs --silo: the manifest names the silo"),
 		shell.If(f.salt != "" && !given("unit") && !given("units"),
 			"--salt needs --unit or --units: without ids of units nothing can be compared with other silos"),
-		shell.If(f.salt != "" && f.UnitName == "" && f.UnitWord() == "record", "--salt needs --unit: rows without ids cannot be compared")); err != nil {
+		shell.If(f.salt != "" && f.UnitWord() == "record", "--salt needs --unit: rows without ids cannot be compared")); err != nil {
 		return err
 	}
 	if f.silo != "" {
@@ -101,10 +101,11 @@ func (f *flags) run(cmd *cobra.Command, g *shell.Globals, private string) error 
 }
 
 func (f *flags) report(g *shell.Globals, c *silos.Counts, beside string) error {
-	if err := g.Print(shell.Object{"schema", "pate.nearest/1", "private", true, "questions", c.Questions, "votes", c.Terms.Votes, "classes", c.Classes,
+	if err := g.Print(shell.Object{"schema", "pate.nearest/1", "private", true, "questions", c.Questions,
+		"votes", c.Votes, "classes", c.Classes,
 		"unit", c.Unit, "size?", c.Size, "pool", c.Pool, "counts", f.out, "manifest?", beside}, func(table.Format) table.Table {
 		t := shell.TableOf("questions", "votes of a unit", "classes", "<unit", "<counts")
-		t.Rows = [][]string{{fmt.Sprint(c.Questions), fmt.Sprint(c.Terms.Votes), fmt.Sprint(len(c.Classes)), c.Unit, table.Printable(f.out)}}
+		t.Rows = [][]string{{fmt.Sprint(c.Questions), fmt.Sprint(c.Votes), fmt.Sprint(len(c.Classes)), c.Unit, table.Printable(f.out)}}
 		return t
 	}); err != nil {
 		return err
