@@ -280,7 +280,7 @@ func forOwner(err error) error {
 }
 
 // columnsAre describes the columns of a file in an error. The first line may be a private row if it contains
-// a number, or no column of the public rows. The description then has no names.
+// a number or no name of a public column. The description then omits the names.
 func columnsAre(names, public []string) string {
 	has := func(name string) bool { return slices.Contains(names, name) }
 	if slices.ContainsFunc(names, numberForm{}.reads) || len(public) > 0 && !slices.ContainsFunc(public, has) {

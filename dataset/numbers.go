@@ -64,7 +64,7 @@ func (t *Table) nameUnits() error {
 	})
 }
 
-// fitPool sets the size of all images to the size of the pool's images, or fits the scale of other rows to
+// fitPool gives all images the size of the pool's images. If the rows are not images, it fits their scale to
 // the pool.
 func (t *Table) fitPool(task *Task, s *Schema, pool []int) (err error) {
 	if pictures, ok := t.numbers.(*pictureRows); ok {

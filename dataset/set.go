@@ -44,8 +44,7 @@ type Set struct {
 
 func (s Set) Len() int { return len(s.Y) }
 
-// Slice returns the rows whose indices are at least the argument from and below the argument to. The result
-// shares memory with s.
+// Slice returns the rows with indices in the half-open interval [from, to). The result shares memory with s.
 func (s Set) Slice(from, to int) (Set, error) {
 	if from < 0 || to < from || to > s.Len() {
 		return Set{}, fmt.Errorf("dataset: rows [%d, %d) of %q, which has %d", from, to, s.Name, s.Len())

@@ -91,7 +91,7 @@ type Config struct {
 	// Curves enables [Row.Curve], for which three more students are trained for each method with teachers.
 	Curves bool
 
-	// Typical, if not nil, adds Bayesian epsilons of a typical record to the rows of DP-SGD.
+	// Typical, if not nil, adds the Bayesian figures of package typical to the rows of DP-SGD.
 	Typical *typical.Config
 
 	// Key is the secret key for all randomness.
@@ -112,7 +112,7 @@ type Config struct {
 	hash  func() [32]byte // hash of Task, computed once
 }
 
-// point is a comparison at one target.
+// point is the comparison of all methods at one target epsilon.
 type point struct {
 	Config
 	epsilon float64

@@ -24,7 +24,8 @@ const (
 	PoolTree      = "tree"      // noisy counts of columns and of pairs of columns, charged
 )
 
-// drawn holds the ledger of each method at one target. Each ledger is charged for the counts of the pool.
+// drawn holds, for one target, the ledger of each method. Each ledger is charged for the counts from which
+// the pool is drawn.
 type drawn struct {
 	epsilon float64
 	several bool // there are several targets

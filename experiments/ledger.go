@@ -22,16 +22,16 @@ type release struct {
 	draw func(r *ledger.Reservation, key rng.Key, out io.Writer) error
 }
 
-// paid is an open ledger that is charged with the whole cost of a method.
+// paid is an open ledger on which the whole cost of a method is charged.
 type paid struct {
 	*run.Session
 	labels release // set before they are released
 }
 
 // open opens the ledger of one method in one run. It charges the counts of the pool, if given, and the
-// labels. The name of the run is a pseudorandom function of the data and of bound, under the secret key. The
-// argument bound holds all other inputs of the answers. So a repeated run is not charged again and releases
-// the same labels, and a run with other inputs is refused.
+// labels. The name of the run is a pseudorandom function, under the secret key, of the data and of the
+// argument bound, which holds all other inputs of the answers. So a repeated run is not charged again and
+// releases the same labels, and a run with other inputs is refused.
 func (c point) open(ctx context.Context, method string, seed int, bound []byte, e accountant.Event, counts []run.Stage) (*paid, error) {
 	data := c.hash()
 	id, err := c.Key.DeriveBytes("ledger", data[:]).DeriveBytes("bound", bound).MarshalText()

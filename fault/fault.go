@@ -13,7 +13,7 @@ type Error struct {
 	What string // text after the file and the row, such as "has 14 cells, ..."
 	Why  string // reason or expected value; may be empty
 	Fix  string // advice; may be empty
-	// Check is true if the failure is a file that was changed after its creation.
+	// Check is true if the operation failed because a file was changed after its creation.
 	Check bool
 	Err   error // cause; may be nil
 }

@@ -64,8 +64,8 @@ func WriteBytes(path string, mode os.FileMode, data []byte) error {
 	})
 }
 
-// Lock locks a file, and waits until it is free or ctx ends. Only the owner can open the file, because any
-// process that can open the file can hold the lock.
+// Lock locks a file. It waits until no other process holds the lock or ctx ends. Only the owner can open the
+// file, because any process that can open the file can hold the lock.
 func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	f, err := Wait(ctx, "durable: waiting for another process to leave the folder", func() (*lockedfile.File, error) {
 		f, err := lockedfile.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -80,8 +80,8 @@ func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	return func() { _ = f.Close() }, nil // nothing was written
 }
 
-// Wait calls open and returns its result. If ctx ends first, Wait returns an error that begins with waiting,
-// and later closes the result of open.
+// Wait calls open and returns its result. If ctx ends first, Wait returns an error that begins with the text
+// in the argument waiting, and later closes the result of open.
 func Wait[T io.Closer](ctx context.Context, waiting string, open func() (T, error)) (T, error) {
 	var opened, none T
 	done := make(chan error, 1)

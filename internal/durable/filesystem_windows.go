@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// If another process, such as a virus scanner, has the old file open, rename waits for at most this time.
+// patience is the longest time that rename waits if another process, such as a virus scanner, has the old
+// file open.
 const patience = 2 * time.Second
 
 // rename renames a synced file, replaces an existing file, and returns when the name is on disk. If the

@@ -41,9 +41,9 @@ func ours() (user *windows.SID, all []*windows.SID, err error) {
 	return token.User.Sid, all, nil
 }
 
-// granted returns an error if another account has one of the rights for path. The argument to describes the
-// rights in the error.
-func granted(path string, rights windows.ACCESS_MASK, to string) error {
+// granted returns an error if another account has one of the rights for path. In the error, the text action
+// describes the rights.
+func granted(path string, rights windows.ACCESS_MASK, action string) error {
 	_, all, err := ours()
 	if err != nil {
 		return fmt.Errorf("has an access list that cannot be judged: %w", err)
@@ -64,7 +64,7 @@ func granted(path string, rights windows.ACCESS_MASK, to string) error {
 		return fmt.Errorf("has an access list that cannot be read: %w", err)
 	}
 	if acl == nil { // a missing list allows everybody
-		return fmt.Errorf("everybody may %s, it has no access list", to)
+		return fmt.Errorf("everybody may %s, it has no access list", action)
 	}
 	for i := range uint32(acl.AceCount) {
 		var entry *windows.ACCESS_ALLOWED_ACE
@@ -81,7 +81,7 @@ func granted(path string, rights windows.ACCESS_MASK, to string) error {
 		}
 		who := (*windows.SID)(unsafe.Pointer(&entry.SidStart))
 		if entry.Mask&rights != 0 && !among(who, all) && !who.IsWellKnown(windows.WinCreatorOwnerRightsSid) {
-			return fmt.Errorf("%s may %s (icacls shows who may)", account(who), to)
+			return fmt.Errorf("%s may %s (icacls shows who may)", account(who), action)
 		}
 	}
 	return nil

@@ -139,7 +139,7 @@ func Writable(path string) error {
 	return nil
 }
 
-// Holds reports whether the file at path contains exactly the output of write.
+// Holds reports whether the file at path contains exactly the bytes that the function write writes.
 func Holds(path string, write func(io.Writer) error) (bool, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {

@@ -161,8 +161,8 @@ func (l Line) end() Point {
 	return l.Points[len(l.Points)-1]
 }
 
-// apart moves labels at positions between low and high, so that their distances are at least step. Labels may
-// be below low if the space is too small.
+// apart moves labels so that their distances are at least the argument step and their positions are from low
+// to high. If the space is too small, labels may be below low.
 func apart(at []float64, step, low, high float64) []float64 {
 	out, rank := slices.Clone(at), make([]int, len(at))
 	for i := range rank {

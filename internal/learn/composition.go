@@ -81,8 +81,8 @@ func composed(epsilon float64, runs int, delta float64) totals {
 	}
 }
 
-// misprintedDrift returns the epsilon of misprinted advanced composition, in which a factor epsilon is
-// missing.
+// misprintedDrift returns the epsilon of advanced composition in a formula with a misprint: a factor epsilon
+// is missing.
 func misprintedDrift(epsilon, k, delta float64) float64 {
 	return k*math.Tanh(epsilon/2) + noDrift(epsilon, k, delta)
 }

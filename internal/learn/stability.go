@@ -75,8 +75,8 @@ func second(_, b float64) float64 { return b }
 func released(m *stability.MStab, distance int64) float64 { return math.Exp(first(m.Law(distance))) }
 func refused(m *stability.MStab, distance int64) float64  { return math.Exp(second(m.Law(distance))) }
 
-// refusalLoss returns the privacy loss of a refusal if one record changes the distance by shift. The distance
-// is the threshold plus far.
+// refusalLoss returns the privacy loss of a refusal if one record changes the distance by the argument shift.
+// The larger distance is the threshold plus the argument far.
 func refusalLoss(m *stability.MStab, far, shift int64) float64 {
 	far += m.Threshold()
 	return second(m.Law(far-shift)) - second(m.Law(far))

@@ -189,8 +189,8 @@ func shortUp(x float64) string {
 	return short(number.Up(x-math.Abs(x)*0x1p-40, 6))
 }
 
-// wrap breaks text into lines. The prefix of the first line is first, and the prefix of all other lines is
-// other.
+// wrap breaks text into lines. The argument first is the prefix of the first line, and the argument other is
+// the prefix of all other lines.
 func wrap(text, first, other string) string {
 	const width = 80
 	var b strings.Builder

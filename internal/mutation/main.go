@@ -74,8 +74,8 @@ func command(ctx context.Context) error {
 	return try(ctx, chosen, *verbose)
 }
 
-// choose returns the selected mutations. A sample has every stride-th mutation, from an index that depends on
-// the day. So all mutations are tested within stride days.
+// choose returns the selected mutations. A sample has every n-th mutation, from an index that depends on the
+// day. So all mutations are tested within n days.
 func choose(mutations []mutation, all bool, sample int, day int64, ids []string) (chosen []mutation) {
 	if all {
 		return mutations

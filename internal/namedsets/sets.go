@@ -216,7 +216,8 @@ func openAdult(n Named) (dataset.Data, error) {
 	})
 }
 
-// openAbalone opens Abalone (Nash et al. 1994, UCI 1). The usual classes have <=8, 9-10 and >=11 rings.
+// openAbalone opens Abalone (Nash et al. 1994, UCI 1). The classes are those usual in the literature: at most
+// 8 rings, 9 or 10 rings, and at least 11 rings.
 func openAbalone(n Named) (dataset.Data, error) {
 	d, err := n.table("Abalone (Nash et al. 1994, UCI Machine Learning Repository id 1), rings in three classes", dataset.CSVOptions{
 		Names:  []string{"sex", "length", "diameter", "height", "whole", "shucked", "viscera", "shell", "rings"},

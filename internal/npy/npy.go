@@ -53,7 +53,7 @@ func WriteHeader(w io.Writer, h Header) error {
 	return err
 }
 
-// ReadHeader reads the header at the start of raw. The result used is the length of the header.
+// ReadHeader reads the header at the start of raw. The second result is the length of the header in bytes.
 func ReadHeader(raw []byte) (h Header, used int, err error) {
 	used = len(Magic) + 2
 	if len(raw) < used || string(raw[:len(Magic)]) != Magic {

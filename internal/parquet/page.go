@@ -218,8 +218,8 @@ type unpacker struct {
 	raw  []byte // packed page
 }
 
-// unpack unpacks a page to exactly want bytes, if possible in the memory of dst. If want is implausible for
-// the size of src, memory grows step by step.
+// unpack unpacks a page, if possible in the memory of dst. The argument want is the exact unpacked size. If
+// this size is implausible for the size of src, memory grows step by step.
 func (u *unpacker) unpack(dst, src []byte, codec format.CompressionCodec, want int) ([]byte, error) {
 	var err error
 	switch codec {

@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 )
 
-// readBits reads width <= 64 bits from index bit, least significant first. The caller must check that all
-// bits exist.
+// readBits reads bits, least significant first. The argument bit is the index of the first bit, and width is
+// the number of bits, at most 64. The caller must check that all bits exist.
 func readBits(buf []byte, bit uint64, width uint) uint64 {
 	at, shift := bit/8, uint(bit%8)
 	if at+8 <= uint64(len(buf)) && width <= 56 {

@@ -126,7 +126,7 @@ func (j *job) destroySecrets() error {
 
 func (j *job) releasable() bool { return j.Seed == nil }
 
-// made returns the path of a result before publication.
+// made returns the path at which a result is stored before it is published.
 func (j *job) made(name string) string {
 	if j.releasable() {
 		return j.dir.Private("published", name)

@@ -128,7 +128,8 @@ func (n *near) release(ctx context.Context) (r *Report, err error) {
 	return r, err
 }
 
-// readDrawn reads the drawn pool, which determines the scales of columns, and reads the private rows again.
+// readDrawn reads the drawn pool and then the private rows again, because the pool determines the scales of
+// columns.
 func (n *near) readDrawn() error {
 	schema, pool, err := dataset.ReadPublic(dataset.Source{Path: n.made(poolFile)}, n.declaredReading())
 	if err == nil {
@@ -138,7 +139,8 @@ func (n *near) readDrawn() error {
 	return err
 }
 
-// labels returns the stage that releases labels. The caller must set rows before the stage is drawn.
+// labels returns the stage that releases labels. The caller must set *rows to the queries before the stage is
+// drawn.
 func (n *near) labels(ctx context.Context, plan nearby.Plan, rows *[]int) run.Stage {
 	return run.Stage{
 		Name: "labels", Out: n.made(labelsFile), Mode: 0o600, Key: func(key rng.Key) rng.Key { return key.Derive("near") },

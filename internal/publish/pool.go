@@ -106,7 +106,7 @@ func (j *job) try(labels accountant.Event) error {
 }
 
 // draw writes the rows of the pool. If the pool is drawn from counts, draw first charges counts and labels in
-// one batch and releases the counts. The ledger stays open for the stage last, which releases the labels.
+// one batch and releases the counts. The ledger stays open for the last stage, which releases the labels.
 // Key, private rows and choices identify the run.
 func (j *job) draw(ctx context.Context, rows int, choices any, labels accountant.Event, last run.Stage) error {
 	d := j.drawn
@@ -123,7 +123,7 @@ func (j *job) draw(ctx context.Context, rows int, choices any, labels accountant
 	return j.writeDrawn(poolFile, rows, nil)
 }
 
-// writeDrawn writes drawn rows as CSV. If more is given, it adds a column.
+// writeDrawn writes drawn rows as CSV. If the function more is not nil, it returns an additional column.
 func (j *job) writeDrawn(name string, rows int, more func(*dataset.Table) (dataset.Column, error)) error {
 	t, err := j.drawn.ranges.Draw(j.drawn.counts.Weights(), j.drawn.counts.Draw, rows)
 	if err == nil && more != nil {
@@ -165,7 +165,8 @@ func (j *job) releaseCounts(ctx context.Context, choices any, labels accountant.
 	return err
 }
 
-// poolFiles returns the files about a drawn pool: the charged files, and all files.
+// poolFiles returns the names of files about a drawn pool. The list paid has the files whose content is
+// charged, and the list all has all files.
 func (j *job) poolFiles() (paid, all []string) {
 	if j.drawn.counted() {
 		paid = append(paid, marginalsFile)

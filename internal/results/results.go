@@ -79,10 +79,9 @@ func (f Folder) Strangers() (paths []string, err error) {
 // ErrReleased matches errors that refuse a second release.
 var ErrReleased = errors.New("results: something was released")
 
-// Released returns the error for a released file of another run. The argument but is a clause with the
-// evidence.
-func Released(path, but string) error {
-	return &fault.Error{What: fmt.Sprintf("%s was released, and %s", path, but),
+// Released returns the error for a released file of another run. The argument clause describes the evidence.
+func Released(path, clause string) error {
+	return &fault.Error{What: fmt.Sprintf("%s was released, and %s", path, clause),
 		Why: "a second release would spend a second budget on the same people, and no ledger would contain both",
 		Fix: "restore the private half, or choose another --out and add up both budgets", Check: true, Err: ErrReleased}
 }
@@ -228,7 +227,7 @@ func (f Folder) ReadJSON(name, schema string, v any) error {
 }
 
 // WriteAccount writes the charges of a row. If the run is seeded, the file name begins with "seeded-",
-// because the content does not show it.
+// because the content does not show the seed.
 func (f Folder) WriteAccount(name string, seeded bool, account any) error {
 	if seeded {
 		name = "seeded-" + name
@@ -238,7 +237,7 @@ func (f Folder) WriteAccount(name string, seeded bool, account any) error {
 
 const timesFile = "seconds.json"
 
-// KeepTimes stores the running times of the run and of every row in the private half.
+// KeepTimes stores, in the private part of the folder, the running times of the run and of every row.
 func (f Folder) KeepTimes(all float64, rows []float64) error {
 	text, err := json.Marshal(append([]float64{all}, rows...))
 	if err == nil {

@@ -25,7 +25,7 @@ import (
 // so repetitions of a test have the same result.
 const FalseAlarm = 1e-9
 
-// HockeyStick returns sum (p - e^eps q)_+, the smallest delta for eps.
+// HockeyStick returns the smallest delta at eps: the sum of the positive parts of p - e^eps q.
 func HockeyStick(p, q []float64, eps float64) float64 {
 	sum := 0.0
 	for i := range p {

@@ -109,8 +109,9 @@ func (l Law) Expected() float64 {
 	return (1 - l.Gamma) / (l.Gamma * shape)
 }
 
-// Missed returns the probability that no run uses a certain setting, if a run uses the setting with
-// probability share. This is the probability generating function of the number of runs at 1-share.
+// Missed returns the probability that no run uses a certain setting. The argument share is the probability
+// that a single run uses the setting. This is the probability generating function of the number of runs at
+// 1-share.
 func (l Law) Missed(share float64) float64 {
 	if l.Mean != 0 {
 		return math.Exp(-l.Mean * share)
@@ -148,7 +149,7 @@ func (l Law) Quantile(probability float64) int64 {
 	return k
 }
 
-// Price compares the noise and the epsilons of a search and of a single run.
+// Price compares a search with a single run: their noise and their epsilons.
 type Price struct {
 	Law        Law
 	Noise      float64 // least noise with which the whole search meets the target

@@ -46,8 +46,8 @@ var (
 )
 
 // Reader returns the unpacked bytes of r. It recognises gzip and Zstandard by the first bytes. More than
-// MaxBytes unpacked bytes are an error. For a compressed fs.File of n bytes, so are more than max(smallBytes,
-// maxRatio*n) bytes.
+// MaxBytes unpacked bytes are an error. For a compressed fs.File of n bytes, more than max(smallBytes,
+// maxRatio*n) unpacked bytes are also an error.
 func Reader(r io.Reader) (io.Reader, error) {
 	b := bufio.NewReaderSize(r, 1<<16)
 	magic, err := b.Peek(4)

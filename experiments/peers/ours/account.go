@@ -23,8 +23,8 @@ type question struct {
 	Seconds float64
 }
 
-// interval holds bounds of epsilon, or null for a missing bound. If a noise multiplier was requested, it is
-// in Upper.
+// interval holds bounds of epsilon; a missing bound is null. If the question asks for a noise multiplier,
+// Upper is this multiplier.
 type interval struct {
 	Lower *float64 `json:"lower"`
 	Upper *float64 `json:"upper"`

@@ -23,7 +23,7 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// The queries are these test images of MNIST.
+// The queries are the MNIST test images with indices from queriesFrom up to, but not including, queriesTo.
 const queriesFrom, queriesTo = 8000, 10000
 
 // lesson is a request about the teachers of one learner. If Do is "fit", the teachers with From <= index < To
@@ -40,7 +40,7 @@ type marks struct {
 	Plurality float64 `json:"plurality,omitempty"`
 }
 
-// class is a set of teachers. Consecutive teachers have consecutive partitions of MNIST.
+// class is a set of teachers. Each teacher has a partition of MNIST, in order: teacher 0 has the first rows.
 type class struct {
 	x, queries blas32.General
 	y, truth   []int
@@ -51,7 +51,8 @@ type class struct {
 }
 
 // teach writes data and parameters of the learners into the folder, for other toolkits. Then it serves the
-// requests from standard input. Work is the number of fitted models, or of queries times teachers.
+// requests from standard input. The amount of work is the number of fitted models or, for votes, the number
+// of queries times the number of teachers.
 func teach(extractor string, shares int, folder string) error {
 	ctx := context.Background()
 	c, err := newClass(ctx, extractor, shares)

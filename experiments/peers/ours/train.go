@@ -59,7 +59,7 @@ func data(records, cols int) dpsgd.Data {
 	return d
 }
 
-// trained is a timing and the largest increase of resident memory during the steps.
+// trained has the time of the training steps and the largest increase of resident memory during the steps.
 type trained struct {
 	timing
 	PeakMB float64 `json:"peak_mb"`

@@ -116,8 +116,8 @@ func (a argmaxMechanism) pairOf(here, there []int) pair {
 	return p
 }
 
-// charge returns the epsilon of this number of answers at Delta. For one answer of a pure mechanism, the
-// delta is 0.
+// charge returns the epsilon of several answers at Delta. The argument is the number of answers. For one
+// answer of a pure mechanism, the delta is 0.
 func (a argmaxMechanism) charge(answers int) float64 {
 	if a.pure && answers == 1 {
 		return learn.Must(pldOf(a.event, 1).Epsilon(context.Background(), 0)).Upper
@@ -134,8 +134,8 @@ func charged(events ...accountant.Event) float64 {
 	return learn.Must(accountant.Epsilon(context.Background(), accountant.ByRDP, accountant.AddRemove, Delta, events...)).Upper
 }
 
-// withCounts returns the pair of a mechanism that also releases the counts. Each input then has one certain
-// output, and the two outputs differ.
+// withCounts returns the pair of a mechanism that also releases the counts. Each of the two inputs then has a
+// single possible output, and the two outputs differ.
 func (p pair) withCounts(here, there []int) pair {
 	return pair{
 		outcomes: []string{list(here), list(there)}, epsilon: p.epsilon, delta: p.delta,

@@ -54,7 +54,7 @@ const (
 	Move  Kind = "move"  // a vote that moves between classes, such as "0>1", or empty
 )
 
-// Choice is a value of a knob with a label.
+// Choice is one of the values of a knob, with a label.
 type Choice struct {
 	Value string `json:"value"`
 	Label string `json:"label"`

@@ -113,7 +113,8 @@ func (p *plot) area(class string, xs, low, high []float64) {
 	p.path(class, a, b)
 }
 
-// key writes a legend entry. The place counts lines from the top if it is >= 0, otherwise from the bottom.
+// key writes a legend entry. The argument place is the number of the line: from the top if it is at least 0,
+// otherwise from the bottom.
 func (p *plot) key(class string, x float64, place int, words string) {
 	y := p.top + 14 + 17*float64(place)
 	if place < 0 {

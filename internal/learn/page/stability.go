@@ -85,8 +85,8 @@ func drawStability(r *reader) (v View) {
 	return v
 }
 
-// judge returns the verdict on the claim. If the mechanism is broken but the pair satisfies the claim, the
-// text ends with task.
+// judge returns the verdict on the epsilon that a mechanism claims. If the mechanism is broken but the data
+// sets of the pair do not refute the claim, the text ends with the argument task.
 func judge(p pair, broken bool, task string) Verdict {
 	switch {
 	case p.breaks():

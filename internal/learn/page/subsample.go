@@ -168,8 +168,8 @@ func drawBlocks(here, there []dealt, marks []bool, record, touched int) Panel {
 		fmt.Sprintf("replacing record %d changes %d of %d blocks.", record, touched, len(here)), nil)
 }
 
-// drawBlockSizes draws the expected distance against the number of blocks. It computes the distance from the
-// binomial probability that a block votes for A.
+// drawBlockSizes draws the expected stability distance against the number of blocks. It computes this
+// distance from the binomial probability that a block votes for the letter A.
 func drawBlockSizes(share, now float64) Panel {
 	p := newPlot(axis{label: "blocks", low: 0, high: 60}, axis{label: "expected distance", low: 0, high: 30})
 	var xs, ys []float64

@@ -106,7 +106,7 @@ func (f *analyzedFlags) analysed(cmd *cobra.Command) (analysis.Mechanism, error)
 	return m, nil
 }
 
-// readAnswers reads a labels file. It reports for each selected query whether the query was answered.
+// readAnswers reads a file of labels and returns, for each selected query, whether the query was answered.
 func readAnswers(path string, votes *votes.Source) ([]bool, error) {
 	file, err := durable.OpenRegular(path)
 	if err != nil {
@@ -124,8 +124,8 @@ func readAnswers(path string, votes *votes.Source) ([]bool, error) {
 }
 
 // parseAnswers parses lines query,label with an optional header. An empty label means that the query was
-// declined. If names is not nil, labels must be in names. Each query with from <= query < to must occur
-// exactly once, and all other queries are skipped.
+// declined. The list names, if not nil, must contain each label. Each query in [from, to) must occur exactly
+// once. All other queries are skipped.
 func parseAnswers(r io.Reader, from, to, classes int, names []string) ([]bool, error) {
 	answered, seen := make([]bool, to-from), make([]bool, to-from)
 	in := csv.NewReader(r)

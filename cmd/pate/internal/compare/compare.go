@@ -179,7 +179,7 @@ func (f compareFlags) identity(cmd *cobra.Command, g *shell.Globals, targets []f
 	return run.Identity{Kind: "pate.run/1", Settings: id, Command: command}, nil
 }
 
-// command returns the command line that repeats the run. It formats file names with path.
+// command returns the command line that repeats the run. The function path formats each file name.
 func (f compareFlags) command(cmd *cobra.Command, g *shell.Globals, targets []float64, path func(string) string) string {
 	values := map[string]string{"epsilon": shell.TargetsText(targets), "delta": fmt.Sprint(g.Delta), "seed": ""}
 	if f.Split != cmd.Flag("split").DefValue {
@@ -228,7 +228,8 @@ func printPlan(ctx context.Context, g *shell.Globals, cfg experiments.Config) er
 	})
 }
 
-// poolRows is the value of --pool for a pool of public rows. For other values, the pool is drawn.
+// poolRows is the value of --pool for a pool of public rows. For other values, the rows of the pool are drawn
+// at random.
 const poolRows = "rows"
 
 func (f compareFlags) drawnPool() bool { return f.pool != poolRows }

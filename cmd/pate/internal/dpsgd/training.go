@@ -49,8 +49,8 @@ func (f *trainingFlags) set(cmd *cobra.Command, s recipe.Shape, r *recipe.Recipe
 }
 
 // setSampling sets the sampling scheme of --sampling. For schemes other than Poisson and cyclic, it chooses
-// the number of steps per epoch that gives about the recipe's batch size. It rounds the recipe's number of
-// steps to whole epochs, but does not change --steps.
+// the number of steps per epoch so that batches have about the size in the recipe. Unless --steps is given,
+// it rounds the number of steps to whole epochs.
 func (f *trainingFlags) setSampling(given func(string) bool, c *dpsgd.Config) error {
 	scheme := dpsgd.Scheme(f.sampling)
 	if given("bands") != (scheme == dpsgd.Cyclic) {

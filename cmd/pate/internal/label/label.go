@@ -93,8 +93,8 @@ func (f *labelFlags) check(cmd *cobra.Command, g *shell.Globals) (aggregate.Sett
 	return s, nil
 }
 
-// settle sets unit and relation from a manifest beside the votes. It refuses flags that contradict the
-// manifest.
+// settle sets the privacy unit and the relation from a manifest in the folder of the votes. It refuses flags
+// that contradict the manifest.
 func (f *labelFlags) settle(cmd *cobra.Command, args []string) (err error) {
 	if f.stated, err = shell.StatedBeside(args); err != nil {
 		return err

@@ -213,12 +213,12 @@ func (f *labelFlags) confirm(cmd *cobra.Command, question string) error {
 	return nil
 }
 
-// leastAnswered is the least permitted probability of an answer if all teachers agree. It is low, because a
-// plan for few teachers may use a test that answers almost at random.
+// leastAnswered is the least permitted probability of an answer if all teachers agree. It is low, because
+// with few teachers the mechanism may decline almost at random.
 const leastAnswered = 0.1
 
-// worthIt returns a check that refuses a setting whose labels would rarely be correct even if all teachers
-// agree.
+// worthIt returns a function that refuses a setting whose labels would rarely be correct, even for queries on
+// which all teachers agree.
 func (f *labelFlags) worthIt(g *shell.Globals, c *label.Config) func(aggregate.Setting) error {
 	return func(s aggregate.Setting) error {
 		d, err := mechanisms.Find(s.Mechanism)
@@ -256,8 +256,8 @@ func (f *labelFlags) worthIt(g *shell.Globals, c *label.Config) func(aggregate.S
 	}
 }
 
-// wouldWork estimates the number of queries for which the mechanism would be accurate enough. For a fixed
-// budget, noise is proportional to the square root of the number of queries.
+// wouldWork estimates the largest number of queries for which the labels would be accurate enough. For a
+// fixed budget, noise is proportional to the square root of the number of queries.
 func (f *labelFlags) wouldWork(s aggregate.Setting, c *label.Config) refusalRemedies {
 	d, err := mechanisms.Find(s.Mechanism)
 	if err != nil {

@@ -34,8 +34,8 @@ func (f *labelFlags) expected(ctx context.Context, g *shell.Globals, c label.Con
 	return shell.Object{"answered", a.ExpectedAnswers, "right", a.ExpectedCorrect}, nil
 }
 
-// writeReport prints the report. The field noise has all parameters of the mechanism by name. Fields such as
-// sigma repeat parameters, because the first version of the format has them.
+// writeReport prints the report. The field "noise" has all parameters of the mechanism by name. Some fields,
+// such as "sigma", repeat a parameter, because the first version of the format has these fields.
 func writeReport(g *shell.Globals, r label.Result, expected shell.Object) error {
 	v, a := r.Setting.Values, r.Account
 	var threshold *float64
@@ -93,8 +93,8 @@ func (f *labelFlags) checkVotes(cmd *cobra.Command, g *shell.Globals, report *vo
 	return nil
 }
 
-// Above countedQueries queries, tellMode does not compute how many queries would fit in mode "reserved". The
-// computation by privacy loss distributions would take up to 40 seconds.
+// If more than countedQueries queries fit the budget, tellMode does not compute how many would fit in mode
+// "reserved". The computation by privacy loss distributions would take up to 40 seconds.
 const countedQueries = 100_000
 
 // tellMode prints, for a new ledger in mode "filter", how many queries with this noise fit the budget. It

@@ -49,9 +49,9 @@ func newReport(g *shell.Globals, path string, s ledger.Summary, checked []string
 }
 
 // object returns the JSON of a ledger. In mode "filter", the field spent is compared with the budget, but is
-// not a privacy guarantee. The field left is the epsilon of the largest Gaussian release that fits. The field
-// recomputed exists if this version and the version that sealed the ledger compute different epsilons. It
-// then has both values, and the field claim is the larger of their upper bounds.
+// not a privacy guarantee. The field left is the epsilon of the largest Gaussian release that the rest of the
+// budget permits. The field recomputed exists only if this version of pate and the version that sealed the
+// ledger compute different epsilons. It has both values, and the field claim is the larger upper bound.
 func (r report) object(schema string, further ...any) shell.Object {
 	c := r.Config
 	var again, releasable any

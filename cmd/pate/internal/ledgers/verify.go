@@ -53,7 +53,8 @@ func newLedgerVerify(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// verifyLedger verifies a ledger, its signature if signed is not nil, and the files.
+// verifyLedger verifies a ledger and the released files. If the argument signed is not nil, it also verifies
+// the ledger's signature.
 func verifyLedger(g *shell.Globals, path string, head ledger.Head, signed *signedBy, files *released) error {
 	f, known, err := shell.OpenLedgerFile(path)
 	if err != nil {

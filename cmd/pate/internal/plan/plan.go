@@ -142,8 +142,8 @@ func (f *planFlags) check(cmd *cobra.Command, args []string, reverse bool) error
 	return nil
 }
 
-// checkVotes refuses invalid flags about the votes of a plan, and the first error in rules. The argument
-// without is the error text if votes are neither given nor simulated.
+// checkVotes returns an error for invalid flags about the votes of a plan, or the first error in rules. The
+// argument without is the text of the error if votes are neither given nor simulated.
 func (f *planFlags) checkVotes(cmd *cobra.Command, args []string, without string, rules ...error) error {
 	simulated := cmd.Flags().Changed("simulate-accuracy") || f.AgreementGiven(cmd)
 	if err := f.CheckAgreement(cmd); err != nil {
@@ -216,8 +216,8 @@ func (a alternative) most() int {
 	return a.Queries
 }
 
-// object returns the JSON of a plan. The field noise has all parameters. Fields such as sigma repeat
-// parameters, because the first version of the format has them.
+// object returns the JSON of a plan. The field "noise" has all parameters of the mechanism. Some fields, such
+// as "sigma", repeat a parameter, because the first version of the format has these fields.
 func (a alternative) object() shell.Object {
 	v := a.Values
 	return shell.Object{"mechanism", a.Mechanism, "threshold?", v["threshold"], "sigma1?", v["sigma1"], "sigma2?", v["sigma2"],

@@ -168,7 +168,8 @@ func (f *flags) askStudent(ctx context.Context, path string, m *published.Model)
 	return r, nil
 }
 
-// written returns the predictions as a table for a file. Every line has the value of releasable.
+// written returns the predictions as a table for a file. The last cell of each line states whether the
+// predictions are releasable.
 func written(answers []answer, columns []string, releasable bool) table.Table {
 	t := table.Table{Header: slices.Concat([]string{"row", "label"}, columns, []string{"releasable"})}
 	for i := range t.Header {
@@ -287,8 +288,8 @@ func (f *flags) askDPSGD(ctx context.Context, path string) (report, error) {
 	return r, nil
 }
 
-// rows returns the rows to predict. These are the test rows if --scored or a named data set is given,
-// otherwise all rows of a file.
+// rows returns the rows whose labels are predicted. These are the test rows if --scored or a named data set
+// is given, otherwise all rows of a file.
 func (f *flags) rows(m *recipe.Model) (dataset.Set, error) {
 	opt, err := f.data.Options()
 	if err != nil {

@@ -44,14 +44,14 @@ func (f *AgreementFlags) CheckAgreement(cmd *cobra.Command) error {
 			"--calibrate-on %q: must be VOTES,LABELS: two files with a comma between them", f.CalibrateOn))
 }
 
-// Calibrate estimates the agreement from the votes and labels of --calibrate-on, if given. The argument of
-// holds the flags that describe the format of the votes. The argument teachers is the number of teachers, or
-// 0 if unknown. Calibrate returns the number of teachers.
-func (f *AgreementFlags) Calibrate(ctx context.Context, g *Globals, of *VotesFlags, teachers int) (int, error) {
+// Calibrate estimates the agreement from the votes and labels of --calibrate-on, if given. The flags in
+// format describe the format of the votes. The argument teachers is the number of teachers, or 0 if unknown.
+// Calibrate returns the number of teachers.
+func (f *AgreementFlags) Calibrate(ctx context.Context, g *Globals, format *VotesFlags, teachers int) (int, error) {
 	if f.CalibrateOn == "" {
 		return teachers, nil
 	}
-	opt, err := of.Options()
+	opt, err := format.Options()
 	if err != nil {
 		return 0, err
 	}

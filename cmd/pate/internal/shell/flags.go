@@ -132,11 +132,11 @@ func add(flags *pflag.FlagSet, name, usage string, place any) {
 }
 
 // Values describes the permitted values of a flag or argument. The first element is a kind, and further
-// elements are words or file endings (see flags.txt). Shells complete the words. For the kinds one and list,
-// CheckValues refuses all other words.
+// elements are words or file endings (see flags.txt). Shells complete the words. For the kinds "one" and
+// "list", CheckValues refuses all other words.
 type Values []string
 
-// Take returns Values of a kind, which is one, list, some, place, file, dir or any.
+// Take returns Values of a kind: "one", "list", "some", "place", "file", "dir" or "any".
 func Take(kind string, words ...string) Values { return append(Values{kind}, words...) }
 
 // Files returns Values for files with these endings.

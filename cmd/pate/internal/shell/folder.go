@@ -42,8 +42,8 @@ func (g *Globals) CommandLine(kind, data, command string, held ...any) run.Ident
 	}{data, command, held}}
 }
 
-// Fits calls try, which checks the budget. If the folder out has a run, Fits does nothing, because such a run
-// is charged already.
+// Fits calls try, which checks the budget. If the folder at path out has a run, Fits does nothing, because
+// such a run is charged already.
 func Fits(ctx context.Context, out string, try func(context.Context) error) error {
 	begun, err := durable.Exists(results.Folder(out).Config())
 	if err == nil && !begun {

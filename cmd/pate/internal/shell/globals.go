@@ -103,14 +103,13 @@ func (g *Globals) Logf(format string, args ...any) {
 	}
 }
 
-// Print writes report as JSON. In other formats it writes the table that the function of returns for the
-// format.
-func (g *Globals) Print(report any, of func(table.Format) table.Table) error {
+// Print writes report as JSON. In other formats it writes the result of tableIn.
+func (g *Globals) Print(report any, tableIn func(table.Format) table.Table) error {
 	format := g.ParsedFormat()
 	if format == table.JSON {
 		return WriteJSON(g.Stdout, report)
 	}
-	return of(format).Write(g.Stdout, format)
+	return tableIn(format).Write(g.Stdout, format)
 }
 
 // PrintRun writes the result of a run. In format JSON, it writes the argument report. In format CSV, it

@@ -91,8 +91,8 @@ func SuggestCommand(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("%s has no command %q%s", cmd.CommandPath(), args[0], didYouMean(args[0], commandNames(cmd)))
 }
 
-// Parent returns a command that has no action of its own, but only the subcommands children. Errors refer to
-// the help topic in the argument topic.
+// Parent returns a command that only groups the subcommands in children. Errors refer to the given help
+// topic.
 func Parent(use, topic string, children ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Args: SuggestCommand}
 	cmd.AddCommand(children...)

@@ -84,8 +84,8 @@ func YesNo(v bool) string {
 	return "no"
 }
 
-// NotReleasable returns the word "no" and the reason why a result must not be released. The reason is the
-// waived checks or, if there are none, --seed.
+// NotReleasable returns the word "no" and the reason why a result must not be released. The reason is a
+// waived check or, without one, --seed.
 func NotReleasable(waived []string) string {
 	if len(waived) > 0 {
 		return "no: waived " + strings.Join(waived, ", ")

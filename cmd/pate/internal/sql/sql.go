@@ -132,7 +132,7 @@ func (c count) Values() []string {
 	return out
 }
 
-// mask is a range of teachers with First <= index < End. Each teacher has one bit in a 62-bit integer.
+// mask holds the teachers with First <= index < End. Each teacher has one bit in a 62-bit integer.
 type mask struct{ First, End int }
 
 const (
@@ -140,7 +140,8 @@ const (
 	maxMasks = 16 // per query
 )
 
-// Masks returns the ranges of teachers whose votes are counted as bits, or nil if bits cannot be used.
+// Masks divides the teachers into masks, in which votes are counted as bits. It returns nil if bits cannot be
+// used.
 func (c count) Masks() []mask {
 	if !c.bits || c.Teachers > maxMasks*bitsEach {
 		return nil

@@ -96,7 +96,8 @@ func readResult(dir string) (*tuned.Result, error) {
 	return &r, nil
 }
 
-// printPlan prints the cost of the search, and of searches with other distributions of the number of runs.
+// printPlan prints the cost of the search. It also prints the costs of searches in which the number of runs
+// has another distribution.
 func printPlan(ctx context.Context, g *shell.Globals, cfg tuned.Config, runs float64) error {
 	laws := []tune.Law{cfg.Law}
 	for _, name := range []string{"poisson", "logarithmic", "geometric"} {
