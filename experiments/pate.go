@@ -149,8 +149,8 @@ func runVote(ctx context.Context, c point, p prepared, v poll, method string, se
 
 func (r *Row) doubt(words string) { r.Note = strings.TrimPrefix(r.Note+"; "+words, "; ") }
 
-// release releases the answers of one mechanism, in order, until a cap is reached. The key depends on the
-// votes and the target, so runs with different votes or budgets never share noise.
+// release releases the answers of one mechanism, in order, until a limit of the mechanism is reached. The key
+// depends on the votes and the target, so runs with different votes or budgets never share noise.
 func (c point) release(ctx context.Context, m votingPlan, v poll, method string, seed int) ([]aggregate.Answer, error) {
 	hash := v.votes.Hash()
 	var answers []aggregate.Answer

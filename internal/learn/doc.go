@@ -38,7 +38,7 @@
 // Go code finds a section by the name between {# and }, and adds the table of numbers. It finds the sections
 // "What is released" and "What it cost" by heading. A section on a mistake has no formula, and its heading
 // begins with the word "If". Values are inserted by name between braces: numeric inputs, and values that Go
-// code adds with the method let. The template language is a part of text/template: {{if .passed}} ...
+// code adds with the method named let. The template language is a part of text/template: {{if .passed}} ...
 // {{else}} ... {{end}}, and {{template "verdict" .}} for the paragraph of another section. The file
 // text/shared.md has sections for several mechanisms, but sections in a mechanism's file have priority.
 //
@@ -50,8 +50,8 @@
 //
 // # Adding a mechanism
 //
-// Write text/NAME.md and a Go file with a function that adds the sections in order, by the methods step,
-// release, cost and mistake. Add a line to [Mechanisms].
+// Write text/NAME.md and a Go file with a function that adds the sections in order, by the methods named
+// step, release, cost and mistake. Add a line to [Mechanisms].
 //
 // # Caveats
 //

@@ -123,7 +123,7 @@ func (j *job) draw(ctx context.Context, rows int, choices any, labels accountant
 	return j.writeDrawn(poolFile, rows, nil)
 }
 
-// writeDrawn writes drawn rows as CSV. If the function more is not nil, it returns an additional column.
+// writeDrawn writes drawn rows as CSV. The function more, if not nil, returns an additional column.
 func (j *job) writeDrawn(name string, rows int, more func(*dataset.Table) (dataset.Column, error)) error {
 	t, err := j.drawn.ranges.Draw(j.drawn.counts.Weights(), j.drawn.counts.Draw, rows)
 	if err == nil && more != nil {

@@ -40,8 +40,8 @@ func Balanced(recall []float64, rows []int) float64 {
 	return sum / max(1, classes)
 }
 
-// discordant counts rows in each class. The result won counts the rows that only the predictions a predict
-// correctly, and lost counts the rows that only b predicts correctly.
+// discordant counts rows in each class. The result won counts rows that only method a predicts correctly, and
+// lost counts rows that only b predicts correctly.
 func discordant(a, b, labels []int, classes int) (won, lost []float64) {
 	won, lost = make([]float64, classes), make([]float64, classes)
 	for i, y := range labels {

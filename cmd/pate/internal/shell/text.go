@@ -131,9 +131,9 @@ func Fixed(x float64, decimals int, exact bool) string {
 	return strconv.FormatFloat(x, 'f', decimals, 64)
 }
 
-// Repeats returns a command line. It begins with the elements of words. Then come those flags in the list
-// names for which the function given returns true. If the map values has an entry for a flag, the entry
-// replaces the flag's value. An empty entry omits the flag.
+// Repeats returns a command line. It begins with the elements of words. Then come those flags in names for
+// which given(flag) is true. If the map values has an entry for a flag, the entry replaces the flag's value.
+// An empty entry omits the flag.
 func Repeats(cmd *cobra.Command, words, names []string, given func(*pflag.Flag) bool, values map[string]string) string {
 	for _, name := range names {
 		flag := cmd.Flags().Lookup(name)
