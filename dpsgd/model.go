@@ -68,7 +68,7 @@ type Clip struct {
 	Stabilizer float64
 }
 
-// FlatClip returns a Clip that bounds the whole gradient by norm.
+// FlatClip returns a Clip with a single clip norm, for the whole gradient.
 func FlatClip(norm float64) Clip { return Clip{Norms: []float64{norm}} }
 
 const maxScale = 0x1p60

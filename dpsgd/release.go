@@ -117,7 +117,7 @@ func (r *release) set(s setting) error {
 	return r.setNoise(s)
 }
 
-// floors returns the argument floors of newGrid.
+// floors returns the number of steps in which correlated noise rounds a contribution down again, for newGrid.
 func (r *release) floors() int {
 	if r.banded == nil {
 		return 0

@@ -17,8 +17,8 @@ type Scheme string
 const (
 	// Poisson lets every record join every batch independently, with a fixed probability.
 	Poisson Scheme = "poisson"
-	// Allocation puts every record in PerEpoch of the EpochSteps steps of each epoch. The steps are chosen
-	// uniformly at random, anew in each epoch.
+	// Allocation divides a run into epochs of EpochSteps steps. In each epoch, every record joins the batches
+	// of PerEpoch steps. These steps are chosen uniformly at random, anew in each epoch.
 	Allocation Scheme = "allocation"
 	// BallsInBins puts every record in one of EpochSteps batches, chosen uniformly at random. Every epoch
 	// uses the same batches in the same order.
@@ -42,8 +42,9 @@ type Sampling struct {
 	EpochSteps int `json:"epoch_steps,omitzero"`
 	// PerEpoch is a record's number of steps per epoch, for Allocation, in [1, EpochSteps], by default 1.
 	PerEpoch int `json:"per_epoch,omitzero"`
-	// Bands is the number of turns and of noise bands, for Cyclic, in [1, number of steps]. In its turn, a
-	// record joins the batch with probability Bands x SamplingProbability, at most 1.
+	// Bands is the number of turns, for Cyclic, in [1, number of steps]. The noise is correlated over the
+	// same number of steps. In its turn, a record joins the batch with probability
+	// Bands x SamplingProbability, at most 1.
 	Bands int `json:"bands,omitzero"`
 }
 

@@ -21,7 +21,8 @@ const (
 // Cosines returns the name of the random Fourier features of a table (Rahimi, Recht 2007): the table's
 // columns, and cosines and sines of fixed random projections. With these features a linear model can separate
 // classes that no plane separates. The similarity of two rows decreases with their distance like a Gaussian.
-// Its standard deviation is width, rounded to two digits. The argument count must be even, from 2 to 4096.
+// The standard deviation of this Gaussian is the argument width, rounded to two digits. The argument count
+// must be even, from 2 to 4096.
 func Cosines(count int, width float64) string {
 	return fmt.Sprintf("%s%d:%.2g", cosinesPrefix, count, width)
 }

@@ -153,7 +153,7 @@ func NewBernoulli(q float64) Bernoulli {
 	return Bernoulli{first: byte(digit(8)), hi: digit(64), lo: digit(64)}
 }
 
-// Among draws n independent trials and calls take with the index of each success.
+// Among draws n independent trials and calls the function take with the index of each success.
 func (b Bernoulli) Among(n int, s *Stream, take func(i int)) {
 	for i := 0; i < n; i += 8 {
 		for marks := b.Eight(s, n-i); marks != 0; marks &= marks - 1 {

@@ -17,7 +17,7 @@ import (
 // ErrOtherRun matches every error about a file, folder or ledger that belongs to another run.
 var ErrOtherRun = errors.New("run: the ledger belongs to another run")
 
-// OtherRun returns an error that matches [ErrOtherRun]. differ lists the differences.
+// OtherRun returns an error that matches [ErrOtherRun]. The argument differ lists the differences.
 func OtherRun(what string, differ []string, why, fix string) error {
 	if len(differ) > 0 {
 		what += ": " + strings.Join(differ, "; ")

@@ -77,8 +77,8 @@ func Argmax[T float32 | int64](v []T) int {
 	return best
 }
 
-// Largest returns the index of the largest output, in a tie the lowest index. It returns an error for ±Inf or
-// NaN.
+// Largest returns the index of the largest output. In a tie it returns the lowest index. If an output is
+// ±Inf or NaN, it returns an error.
 func Largest(outputs []float32) (int, error) {
 	for k, v := range outputs {
 		if v-v != 0 {

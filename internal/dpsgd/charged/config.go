@@ -39,7 +39,8 @@ type Config struct {
 }
 
 // Default returns a Config for scattering and oriented gradients with all statistics. It suits MNIST and
-// Fashion-MNIST. Tramer and Boneh (2021) also normalise channels privately.
+// Fashion-MNIST. Tramer and Boneh (2021) also release noisy
+// statistics to normalise the channels of the scattering transform.
 func Default(records int) Config {
 	return Config{
 		Scattering: true, HOG: true,

@@ -265,7 +265,7 @@ type Row struct {
 	Steps         int     `json:"steps"`
 	Probability   float64 `json:"sampling_probability"`
 	// Sampling is the sampling scheme, or "" for Poisson sampling. EpochSteps is the number of steps per
-	// epoch, in schemes with epochs. Bands is the number of turns and noise bands, in cyclic sampling.
+	// epoch, in schemes with epochs. Bands is the number of turns, in cyclic sampling.
 	Sampling     dpsgd.Scheme      `json:"sampling,omitempty"`
 	EpochSteps   int               `json:"epoch_steps,omitempty"`
 	Bands        int               `json:"bands,omitempty"`

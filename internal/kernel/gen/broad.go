@@ -180,7 +180,8 @@ func (g broad) store(row, vector int, c operand.Mem) {
 	VMOVUPS(z(g.acc(row, vector)), c)
 }
 
-// steps writes the loop over a run. The function width selects the registers for the last vector of a row.
+// steps writes the loop over the products of one chain (see tile in package kernel). The function width
+// selects the registers for the last vector of a row.
 func (g broad) steps(rows int, label string, width func(int) reg.VecPhysical) {
 	in := func(vector, register int) reg.VecPhysical {
 		if g.last(vector) {
