@@ -34,7 +34,7 @@ const (
 	oneToACellBits = 8
 )
 
-// NewDiscreteGaussian returns a sampler for exactly the float64 sigma, which must be in [2^-10, 2^40].
+// NewDiscreteGaussian returns a sampler for sigma, without rounding it. sigma must be in [2^-10, 2^40].
 func NewDiscreteGaussian(sigma float64) (*DiscreteGaussian, error) {
 	if !(sigma >= minScale && sigma <= maxScale) {
 		return nil, fmt.Errorf("rng: sigma of discrete Gaussian noise must be in [2^-10, 2^40], not %g", sigma)

@@ -30,7 +30,7 @@ type DiscreteLaplace struct {
 // The cell width is a power of two, such that the scale is at least 16 and less than 32 cells.
 const laplaceCells = 4
 
-// NewDiscreteLaplace returns a sampler for exactly the float64 scale, which must be in [2^-10, 2^40].
+// NewDiscreteLaplace returns a sampler for scale, without rounding it. scale must be in [2^-10, 2^40].
 func NewDiscreteLaplace(scale float64) (*DiscreteLaplace, error) {
 	if !(scale >= minScale && scale <= maxScale) {
 		return nil, fmt.Errorf("rng: scale of discrete Laplace noise must be in [2^-10, 2^40], not %g", scale)

@@ -19,7 +19,8 @@ import (
 // HeadFile returns the name of the file with the last recorded head of the ledger at path.
 func HeadFile(path string) string { return path + ".head" }
 
-// IDFile returns the name of the file with the secret that identifies inputs of the ledger at path.
+// IDFile returns the name of a secret file of the ledger at path. The secret is the key of the hashes that
+// identify inputs.
 func IDFile(path string) string { return path + ".id" }
 
 // target returns the file to which path points if path is a link, or else path.

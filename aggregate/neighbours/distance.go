@@ -57,8 +57,8 @@ func newPanels(x dense.Matrix) (panels []*panel) {
 
 func (p *panel) rows() int { return len(p.norms) }
 
-// squared returns the squared distance of two rows from their squared norms and their product. Overflow gives
-// +Inf.
+// squared computes the squared distance of two rows. Its arguments are the squared norms of the rows and
+// their product. Overflow gives +Inf.
 func squared(norm, other float64, product float32) float32 {
 	d := float32(norm + other - 2*float64(product))
 	if !(d <= math.MaxFloat32 && d >= -math.MaxFloat32) {

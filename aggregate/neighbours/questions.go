@@ -22,7 +22,8 @@ type NearestQuestionsConfig struct {
 	Silos     int     // largest number of silos that may each count the votes of one unit; 0 means 1
 }
 
-// NearestQuestions lets every unit vote at its nearest questions and releases all counts with noise.
+// NearestQuestions lets every unit vote on the questions nearest to its rows, and releases all counts with
+// noise.
 type NearestQuestions struct {
 	cfg   NearestQuestionsConfig
 	noise *rng.DiscreteGaussian

@@ -99,7 +99,8 @@ func pure(event accountant.Event) claimer {
 	}
 }
 
-// profile returns a claim about an event at delta. Epsilon is the smaller result of two accountants.
+// profile returns a function of delta. The function claims the smaller epsilon that two accountants give for
+// the event.
 func profile(event accountant.Event, relation accountant.Relation) claimer {
 	return func(delta float64) (audit.Claim, error) {
 		best := math.Inf(1)

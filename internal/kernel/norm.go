@@ -92,7 +92,7 @@ func FoldInt64(dst []int64, src []float32, perUnit float64) float64 {
 		foldInt64(&dst[0], &src[0], done, perUnit, &s[0])
 		dst, src = dst[done:], src[done:]
 	}
-	// The low bits of v + 1.5 2^52 are the nearest integer of v, for |v| below 2^51.
+	// The low bits of v + 1.5 * 2^52 are the nearest integer of v, for |v| below 2^51.
 	const magic = 0x1.8p52
 	offset := int64(math.Float64bits(magic))
 	for j, v := range src {

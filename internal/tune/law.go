@@ -75,7 +75,8 @@ func (l Law) Validate() error {
 	return nil
 }
 
-// Event returns the event of the whole search. The parameter run is the event of each run of the search.
+// Event returns the event of the whole search. The argument "run" is the event of one run of
+// the search.
 func (l Law) Event(run accountant.Event) accountant.Event {
 	if l.Mean != 0 {
 		return accountant.PoissonSelection{Mean: l.Mean, Event: run}

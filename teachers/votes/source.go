@@ -39,9 +39,9 @@ type Options struct {
 	FirstClass int
 	// Counts means that the file holds vote counts (queries x classes) instead of labels.
 	Counts bool
-	// Probabilities means that the file holds class probabilities: an array of queries x teachers x classes,
-	// or one file per teacher of queries x classes. A teacher votes for the class with the largest
-	// probability, the lowest in a tie.
+	// Probabilities means that class probabilities are given in place of labels. Either one file has an array
+	// of queries x teachers x classes, or each teacher has a file with queries x classes. A teacher votes for
+	// the class with the largest probability. In a tie, the teacher votes for the lowest of these classes.
 	Probabilities bool
 	// Teachers is the public number of teachers for Counts, at most [MaxTeachers]. A row with a larger sum is
 	// an error. 0 means not stated. For labels it must be 0 or the number of columns.

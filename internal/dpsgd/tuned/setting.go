@@ -102,7 +102,8 @@ func Around(base recipe.Recipe) []Setting {
 	return all
 }
 
-// Grid returns every combination of values. The keys of values are field names as in files.
+// Grid returns every combination of values. The argument maps the name of a field, as in files of settings,
+// to the values of the field.
 func Grid(values map[string][]string) ([]Setting, error) {
 	all := []Setting{{}}
 	known := 0

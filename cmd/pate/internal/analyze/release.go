@@ -242,8 +242,8 @@ func (r *releaseRun) refused(err error, recorded bool) error {
 const releasedNote = "with noise, and charged to the ledger; one-sided, about these votes and these answers; no (epsilon, delta) guarantee: " +
 	"that is the ledger's"
 
-// releasedReport is the output of `pate votes analyze release`. The field text is the complete JSON, and the
-// other fields are a part of it.
+// releasedReport is the output of `pate votes analyze release`. The field "text" has the complete JSON, and
+// the other fields have parts of this JSON.
 type releasedReport struct {
 	text     json.RawMessage
 	Released struct {
