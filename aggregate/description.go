@@ -26,9 +26,9 @@ type Description struct {
 	Distances bool // noise is added to the number of votes that must change, not to vote counts
 	Fails     bool // with a small probability the mechanism releases an answer that it must refuse
 
-	// Fit returns s with thresholds and with the least noise that the function least accepts. delta is the
-	// allowed probability of releasing an answer that must be refused. If Fit is nil, use Least and
-	// WithNoise.
+	// Fit returns s with thresholds, and with the least noise that the argument least accepts. The argument
+	// delta is the allowed probability of releasing an answer that must be refused. If Fit is nil, use Least
+	// and WithNoise.
 	Fit func(s Setting, delta float64, least LeastNoise) (Setting, error)
 	// Chances returns the functions for queries with the given number of classes. If rough is set, their
 	// error is at most 1e-2. Chances is nil if an answer depends on more than the votes of its query.

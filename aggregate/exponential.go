@@ -35,9 +35,11 @@ func NewExponential(cfg ExponentialConfig) (*Exponential, error) {
 
 type manyTurns struct{ turns }
 
-// draw gives turns to uniformly random classes until every class had a turn, so at least one turn is accepted
-// for any votes. The first accepted turn is of class j with probability proportional to the acceptance
-// probability of j. A turn is omitted if an earlier turn of the class has at least its distance.
+// draw gives turns to uniformly random classes until every class has had a turn. A turn is a class and a
+// random distance. It is accepted if the class is at most this distance behind the largest count. So at least
+// one turn is accepted for any votes. The first accepted turn is of class j with probability proportional to
+// the acceptance probability of j. A turn is omitted if an earlier turn of its class has an equal or larger
+// distance.
 func (m manyTurns) draw(noise []int64, s *rng.Stream, classes int) []int64 {
 	farthest := make([]int64, classes)
 	for i := range farthest {
@@ -106,10 +108,11 @@ func (t turns) noise() (string, []uint64) {
 
 func (turns) decide(counts, noise []int64) Answer { return firstAccepted(counts, noise) }
 
-// turn appends a turn, which is accepted if max - n_class <= distance.
+// turn appends a turn, a class and a distance, to noise. The turn is accepted if max - n_class <= distance.
 func turn(noise []int64, class, distance int64) []int64 { return append(noise, class, distance) }
 
-// firstAccepted returns the class of the first accepted turn. It reads all turns for any votes.
+// firstAccepted returns the class of the first accepted turn. It always reads all turns, whatever the votes
+// are.
 func firstAccepted(counts, turns []int64) Answer {
 	high := slices.Max(counts)
 	label := NoLabel

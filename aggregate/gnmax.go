@@ -55,9 +55,8 @@ func gnmaxDescription() Description {
 
 // gaussianReach is a distance from the counts, in sigmas. Beyond it, the terms of the integral (continuous
 // noise) or of the sum (discrete noise) are negligible: both are log-concave with curvature at least
-// 1/sigma^2. Their maximum lies between the lowest count and 6
-// sigmas above the largest count, for up to 2^22 classes. Ten sigmas outside this range, each is at most
-// e^-50 of its maximum.
+// 1/sigma^2. For up to 2^22 classes, their maximum lies between the lowest count and 6 sigmas above the
+// largest count. Ten sigmas outside this range, each term is at most e^-50 of the maximum.
 const gaussianReach = 16
 
 // Law returns the output distribution of one query with discrete Gaussian noise. Time and memory are

@@ -228,7 +228,7 @@ func (m *projectedModel) answer(dst []int, x Matrix, of func(z Matrix) error) er
 }
 
 // Plain returns the model as data. A kernel model includes the projection. A linear model has weights of the
-// original features. The data do not limit features that are far from the pool, as the model does.
+// original features. The model clips features that are far from the pool's mean. The data do not clip them.
 func (m *projectedModel) Plain() *plain.Model {
 	p, of := m.projection, m.of.(plain.Describer).Plain()
 	if k := of.Kernel; k != nil {

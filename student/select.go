@@ -116,7 +116,8 @@ func seedCentres(ctx context.Context, z Matrix, norms []float32, m int, rnd *ran
 	return centres, nil
 }
 
-// draw returns the first row whose cumulative weight exceeds at, or a random row if all weights are 0.
+// draw returns the first row whose cumulative weight exceeds the argument at, or a random row if all weights
+// are 0.
 func draw(weights []float64, at float64, rnd *rand.Rand) int {
 	last := -1
 	for i, w := range weights {
@@ -171,8 +172,9 @@ type clusters struct {
 	moved   []bool    // whether each centre moved since the last assignment
 }
 
-// assign finds the nearest centre of every row, the first in a tie. If a row's previous centre has not moved,
-// assign compares the row only with centres that moved. After a few rounds most centres do not move.
+// assign finds the nearest centre of every row. In a tie the first centre wins. If a row's previous centre
+// has not moved, assign compares the row only with centres that moved. After a few rounds most centres do not
+// move.
 func (k *clusters) assign(ctx context.Context) error {
 	all := newCentroids(k.centres, nil)
 	var places []int

@@ -76,9 +76,8 @@ func (d Dataset) Validate() error {
 	return nil
 }
 
-// ValidateQueries returns the error that a [Classifier] must return for invalid queries, or nil. It refuses a
-// number of columns other than features, a number of results in dst other than x.Rows, a malformed matrix,
-// and NaN or infinite features.
+// ValidateQueries returns the error that a [Classifier] must return for invalid queries, or nil. Queries are
+// invalid if x.Cols is not features, if the length of dst is not x.Rows, or if [CheckMatrix] refuses x.
 func ValidateQueries(dst []int, x Matrix, features int) error {
 	if len(dst) != x.Rows {
 		return fmt.Errorf("teachers: %d places for the classes of %d rows", len(dst), x.Rows)
@@ -172,7 +171,7 @@ func (m *kernelModel) Plain() *plain.Model {
 }
 
 // ScoreModel is a [Classifier] and [Scorer] made from a function Score. It checks queries, scores them in
-// blocks, and predicts the class with the largest score, the lowest in a tie.
+// blocks, and predicts the class with the largest score. In a tie the lowest class wins.
 type ScoreModel struct {
 	Name              string // package name, for errors
 	Features, Classes int

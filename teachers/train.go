@@ -177,7 +177,7 @@ hand:
 }
 
 // teacher trains teacher t or loads the votes from the checkpoint, and fills column t of the votes. The file
-// is saved in the background, and fail receives its error.
+// is saved in the background. If this fails, the function fail is called with the error.
 func (e *ensemble) teacher(ctx context.Context, t int, fail func(t int, err error)) error {
 	data := e.share(t)
 	column := make([]int, e.queries.Rows)

@@ -85,9 +85,8 @@ func (n *nearest) offerRow(p *panel, products []float32, norm float64, label int
 	}
 }
 
-// offerSample offers units with one row each to question q of a panel. The first unit has the index in the
-// argument first. Units
-// without a bit in marks are skipped.
+// offerSample offers units with one row each to question q of a panel. The argument first is the index of the
+// first of these units. Units without a bit in marks are skipped.
 func (n *nearest) offerSample(p *panel, q int, products []float32, g grouped, first int, largest float64, marks []byte) {
 	floor := n.floor(p.norms[q], largest)
 	for i := range chances(products, g.halves[first:first+len(products)], &floor) {

@@ -79,8 +79,9 @@ func (c Counts) Labels() []int {
 	return labels
 }
 
-// Release returns the noisy counts. It fails if r was used before, or charges another event than Event or
-// under another relation than add_remove. Equal keys, ledger entries, rows and questions give equal counts.
+// Release returns the noisy counts. It fails if r was used before, if r charges another event than m.Event(),
+// or if the ledger has another relation than add_remove. Equal keys, ledger entries, rows and questions give
+// equal counts.
 func (m *NearestQuestions) Release(ctx context.Context, r *ledger.Reservation, key rng.Key, private Rows, questions blas32.General) (Counts, error) {
 	votes, err := m.Cast(ctx, private, questions)
 	if err != nil {
@@ -101,8 +102,8 @@ func (m *NearestQuestions) Cast(ctx context.Context, private Rows, questions bla
 	return m.votes(ctx, private, questions)
 }
 
-// ReleaseVotes returns votes of Cast, or their sum over silos, with noise. It fails like Release unless r
-// charges exactly Event.
+// ReleaseVotes adds noise to the result of Cast, or to the sum of these results over silos. It fails if
+// Release would fail for the same r.
 func (m *NearestQuestions) ReleaseVotes(r *ledger.Reservation, key rng.Key, classes int, votes []int64) (Counts, error) {
 	if classes < 2 || len(votes) != m.cfg.Questions*classes {
 		return Counts{}, fmt.Errorf("neighbours: %d votes for %d classes of %d questions", len(votes), classes, m.cfg.Questions)

@@ -21,7 +21,7 @@ type Goal struct {
 	// Queries is the largest number of queries in Alternatives. 0 means the number of examples.
 	Queries int
 	// MinLabels is the least expected number of correct labels in ForLabels. A plan that asks all queries may
-	// miss it.
+	// have fewer correct labels.
 	MinLabels float64
 	// Steady makes ForLabels prefer GNMax with noise of a fifth of the number of teachers and as many queries
 	// as the budget allows, if this plan meets the goal. Use it for teachers of unknown accuracy.

@@ -255,9 +255,9 @@ func (g Goal) factor(best Alternative) float64 {
 	return max(1.01, math.Sqrt(g.MinLabels/best.ExpectedCorrect))
 }
 
-// least returns a number x > from for which works(x) is true. The least such number is at least x/ratio. If
-// works is false for all tried numbers up to most, least returns +Inf. step is the first factor of the
-// search.
+// least returns a number x > from for which works(x) is true, at most ratio times the least such number. If
+// works is false for all tried numbers up to most, least returns +Inf. The search first multiplies from by
+// the argument step.
 func least(from, most, ratio, step float64, works func(float64) (bool, error)) (float64, error) {
 	low, high := from, from
 	for ok := false; !ok; step = max(min(step, 1.6), 1.1) {

@@ -155,17 +155,17 @@ func sum(xs []float64) float64 {
 	return total
 }
 
-// ClearVote is the fraction of the votes for the largest class in a clear vote.
+// ClearVote is the fraction of the teachers that vote for the largest class in a clear vote.
 const ClearVote = 0.8
 
-// Clear describes the answers of a setting to clear votes.
+// Clear describes how well a setting answers queries on which most or all teachers agree.
 type Clear struct {
 	Right     float64 // probability of the right class for a [ClearVote] against one other class, given an answer
 	Unanimous float64 // probability of the right class for a unanimous vote, given an answer
 	Answered  float64 // probability of an answer for a unanimous vote
 }
 
-// Clearly describes the answers of s to clear votes.
+// Clearly computes how well s answers queries on which most or all teachers agree.
 func Clearly(s aggregate.Setting, teachers, classes int) (Clear, error) {
 	d, err := described(s.Mechanism)
 	if err != nil {

@@ -152,7 +152,7 @@ type reader struct {
 	bad bool
 }
 
-// skip skips n bytes if good is set and n > 0. Otherwise it sets bad.
+// skip skips n bytes if good is set and n > 0. Otherwise it sets r.bad.
 func (r *reader) skip(n int, good bool) bool {
 	if good = good && n > 0; good {
 		r.b = r.b[n:]

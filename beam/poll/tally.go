@@ -84,7 +84,8 @@ func (s *state) add(v Vote) {
 	s.voters[v.Teacher].merge(voter{hash: hashVote(v.Query, v.Class), votes: 1, low: v.Class, high: v.Class})
 }
 
-// merge adds from, a tally of other votes on the same block. s and from share no slices afterwards.
+// merge adds to s the tally in the argument from, of other votes on the same block. Afterwards the two share
+// no slices.
 func (s *state) merge(from *state) {
 	for k := range s.problems {
 		s.problems[k].merge(from.problems[k])

@@ -165,7 +165,8 @@ func FormOf(path string) Form {
 	return CSV
 }
 
-// maxLabels is the largest size in bytes of a labels file that is not CSV, and of such a file as CSV.
+// maxLabels is the largest size in bytes of a labels file that is not CSV. After conversion to CSV, the file
+// may not exceed this size either.
 const maxLabels = 1 << 28
 
 type collected struct {

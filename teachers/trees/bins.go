@@ -97,8 +97,9 @@ func atMostTwo(values []float32) (low, high float32, few bool) {
 	return low, high, true
 }
 
-// cut returns the smallest and the largest value of each bin. Up to most distinct values have one bin each.
-// Otherwise bins have nearly equal numbers of rows. Equal values share a bin.
+// cut returns the smallest and the largest value of each bin. If the number of distinct values is at most the
+// argument most, each value has its own bin. Otherwise bins have nearly equal numbers of rows. Equal values
+// share a bin.
 func cut(sorted []float32, most int) (low, high []float32) {
 	distinct := 1
 	for i := 1; i < len(sorted); i++ {

@@ -104,7 +104,7 @@ func fileInput(path string) (*input, error) {
 		}}, nil
 }
 
-// unchanged returns an error if the file f has changed since the earlier info (was).
+// unchanged returns an error if the file f has changed since its earlier description, the argument was.
 func unchanged(f *os.File, was fs.FileInfo, name string) error {
 	is, err := f.Stat()
 	if err == nil && !durable.Unchanged(was, is) {

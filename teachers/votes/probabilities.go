@@ -40,8 +40,9 @@ type shares struct {
 	teacher int     // index of the teacher, if the file holds one teacher
 }
 
-// voteByShares replaces class probabilities by votes for the class with the largest probability, the lowest
-// in a tie. Each vote depends on one teacher and one query, so one unit still changes one vote per query.
+// voteByShares replaces class probabilities by votes for the class with the largest probability. In a tie the
+// lowest class wins. Each vote depends on one teacher and one query, so one unit still changes one vote per
+// query.
 func voteByShares(ctx context.Context, in *input, teacher int, perTeacher bool, into *store, opt Options) (*input, error) {
 	if strconv.IntSize < 64 {
 		return nil, in.refuse("holds probabilities", "they are read on 64-bit processors only", "save votes")

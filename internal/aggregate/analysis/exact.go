@@ -194,7 +194,7 @@ func (e *instance) logProbability(c column) float64 {
 }
 
 // neighbours calls f for the histograms that differ from t by one moved vote. Histograms that are equal up to
-// the order of classes share one call. f must not store counts.
+// the order of classes share one call. The function f must not store its argument counts.
 func neighbours(t tally, f func(counts []int)) {
 	counts := slices.Clone(t)
 	for a, from := range t {

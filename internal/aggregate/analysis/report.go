@@ -314,10 +314,10 @@ func DefaultOrders() []float64 {
 
 const blockGroups = 256
 
-// inOrder computes a result for every group on all cores. It calls take with the results in the order of the
-// groups, so a sum in take has the same bits on any number of cores. It calls worker once per core. The
-// result of a group must not depend on other groups. inOrder returns the first error in the order of the
-// groups.
+// inOrder computes a result for every group on all cores. It calls the function take with the results in the
+// order of the groups, so a sum in take has the same bits on any number of cores. It calls the function
+// worker once per core. The result of a group must not depend on other groups. inOrder returns the first
+// error in the order of the groups.
 func inOrder[T any](ctx context.Context, groups []group, worker func() (func(i int, g group) (T, error), error), take func(i int, of T)) error {
 	compute := make([]func(int, group) (T, error), min(runtime.GOMAXPROCS(0), len(groups)))
 	for w := range compute {

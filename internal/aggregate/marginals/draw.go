@@ -12,14 +12,15 @@ type Counts struct {
 	layout            // of the columns, for the pairs
 }
 
-// Bins with counts below fewestOfBin standard deviations of the noise are empty, if all of them have at most
-// mostTrimmed of a column. Otherwise noise in wide bins without units would stretch the scale of numbers.
+// A count is small if it is below fewestOfBin standard deviations of the noise. Small counts are set to 0 if
+// together they are at most the fraction mostTrimmed of a column. Otherwise noise in wide bins without units
+// would stretch the scale of numbers.
 const (
 	fewestOfBin = 2
 	mostTrimmed = 0.02
 )
 
-// trim empties small bins of the released columns.
+// trim sets small counts of the released columns to 0.
 func (c *Counts) trim(sigma float64) {
 	for _, column := range c.Columns {
 		all, small := 0.0, 0.0

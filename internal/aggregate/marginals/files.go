@@ -11,7 +11,7 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// Write writes noisy counts as CSV. describe returns the name of a column and of its bins.
+// Write writes noisy counts as CSV. The function describe returns the name of a column and of its bins.
 func Write(out io.Writer, counts [][]int64, describe Describe) error {
 	file := table.Table{Header: []string{"column", "values", "noisy count"}}
 	for j, column := range counts {

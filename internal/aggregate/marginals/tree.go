@@ -80,10 +80,10 @@ func (t *Tree) Events() []accountant.Event {
 	}
 }
 
-// Release chooses the edges and returns their noisy tables. columns holds released noisy counts of all
-// columns. cells has one row per unit, as for [Marginals.Release]. Release fails if the reservations were
-// used before, or charge other events than Events or under another relation than the configured one. Equal
-// arguments and ledger entries give equal pairs.
+// Release chooses the edges and returns their noisy tables. The argument columns holds released noisy counts
+// of all columns. The argument cells has one row per unit, as for [Marginals.Release]. Release fails if a
+// reservation was used before, if the reservations charge other events than t.Events(), or if the ledger has
+// another relation than the configuration. Equal arguments and ledger entries give equal pairs.
 func (t *Tree) Release(edges, tables *ledger.Reservation, key rng.Key, columns [][]int64, cells [][]int) ([]Pair, error) {
 	if err := check(t.cfg.Bins, cells); err != nil {
 		return nil, err

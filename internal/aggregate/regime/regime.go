@@ -150,7 +150,8 @@ func (r Regime) calibrate(ctx context.Context, account accountant.AutoConfig,
 	return noise, claim, err
 }
 
-// The distribution of d at gap g must depend only on g/noise. event must return the event of all queries.
+// argmaxRegime returns the performance of the noisy argmax d. The output distribution of d must depend on a
+// gap only through gap/noise. The function event must return the event of all queries.
 func (r Regime) argmaxRegime(ctx context.Context, account accountant.AutoConfig, d aggregate.Description,
 	event func(noise float64) (accountant.Event, error)) (Method, error) {
 	noise, claim, err := r.calibrate(ctx, account, event)
@@ -163,7 +164,8 @@ func (r Regime) argmaxRegime(ctx context.Context, account accountant.AutoConfig,
 		AtGap: d.Ahead(float64(r.Gap)/noise, rivals)}, nil
 }
 
-// leastAbove returns the least x >= 0 for which enough(x) is true. enough must be true for all larger x, too.
+// leastAbove returns the least x >= 0 for which enough(x) is true. The function enough must also be true for
+// all larger x.
 func leastAbove(enough func(x float64) bool) float64 {
 	lo, hi := 0.0, 1.0
 	for !enough(hi) && hi < 1e6 {
@@ -259,9 +261,9 @@ func mstabLaplaceRegime(ctx context.Context, r Regime, account accountant.AutoCo
 	return r.mstab(ctx, account, stable.MStabLaplace, stability.Laplace, r.Delta/2)
 }
 
-// mstabGaussianRegime returns the performance of MStab with Gaussian noise. A part of delta
-// pays for releases at distance 0. The function searches for the part with which the smallest distance
-// suffices. The search uses quantiles of continuous noise.
+// mstabGaussianRegime returns the performance of MStab with Gaussian noise. A part of delta pays for releases
+// at distance 0. The function searches for the part with which the smallest distance suffices. The search
+// uses quantiles of continuous noise.
 func mstabGaussianRegime(ctx context.Context, r Regime, account accountant.AutoConfig) (Method, error) {
 	least, best := math.Inf(1), 0.0
 	renyi := account

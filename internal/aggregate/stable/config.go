@@ -85,7 +85,8 @@ func New(cfg Config) (*Mechanism, error) {
 	return m, nil
 }
 
-// newMStab passes the tail probability at the threshold of cfg as Delta, so that MStab has this threshold.
+// newMStab returns an MStab with the threshold of cfg. Package stability computes the threshold from Delta,
+// so newMStab sets Delta to the probability that noise reaches this threshold.
 func newMStab(cfg Config) (*stability.MStab, error) {
 	c, err := mstabConfig(cfg.Sigma, cfg.Scale, cfg.Queries)
 	if err != nil {

@@ -44,9 +44,10 @@ type Card struct {
 
 const SchemaModel = "pate.student-model/1"
 
-// HeldBack describes cross-validation: Right of Labels held-out labels were predicted correctly. Released
-// labels may be wrong. Labels is 0 if there was no comparison. MostFrequent is the number of released labels
-// of the most frequent class. Doubt is the result of [Model.Doubt].
+// HeldBack describes cross-validation. Labels is the number of held-out labels, and Right the number of these
+// that were predicted correctly. Released labels may be wrong. Labels is 0 if there was no comparison.
+// MostFrequent is the number of released labels of the most frequent class. Doubt is the result of
+// [Model.Doubt].
 type HeldBack struct {
 	Labels       int    `json:"labels"`
 	Right        int    `json:"right"`
@@ -85,8 +86,8 @@ type Provenance struct {
 	Delta    float64 `json:"delta,omitempty"`
 	Unit     string  `json:"unit,omitempty"`
 	Relation string  `json:"relation,omitempty"`
-	// Releasable reports that the ledger committed the labels, and that no noise was seeded and no check
-	// waived.
+	// Releasable reports that the ledger committed the labels, that no noise was seeded, and that no check
+	// was waived.
 	Releasable bool     `json:"releasable"`
 	Waived     []string `json:"waived,omitempty"` // see ledger.Config
 }

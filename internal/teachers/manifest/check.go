@@ -209,8 +209,9 @@ func (s stoppable) Read(p []byte) (int, error) {
 }
 
 // Join writes several manifests as one manifest. The caller must have checked them by [Check], which returned
-// r. Join records the numbers of teachers and classes in checked, and a hash of the votes keyed by the salt.
-// With the zero Salt it records no hash, because a hash without a key would reveal a small vote matrix.
+// r. Join records the numbers of teachers and classes from the argument checked, and a hash of the votes
+// keyed by the salt. With the zero Salt it records no hash, because a hash without a key would reveal a small
+// vote matrix.
 func Join(ctx context.Context, w io.Writer, paths []string, r *Report, checked *votes.Report, salt Salt) error {
 	head := r.Head
 	head.Teachers, head.Classes, head.Votes = checked.Teachers, checked.Classes, ""

@@ -78,7 +78,7 @@ func (p *parser) list(open, end byte, element func()) {
 }
 
 // object reads an object and returns its keys. For each key, fields has a pointer for the value, or a func()
-// that reads the value. The error for an unknown key ends with where.
+// that reads the value. The error for an unknown key ends with the text where.
 func (p *parser) object(where string, fields map[string]any) (seen map[string]bool) {
 	seen = map[string]bool{}
 	p.list('{', '}', func() {
