@@ -75,7 +75,8 @@ func listFiles(dir, what string, wanted func(name string) bool) ([]pictureFile, 
 	return files, nil
 }
 
-// shapeOfPictures returns the common shape of all public images, in colour if one image has colour.
+// shapeOfPictures returns the common shape of all public images. The shape has three channels if any image
+// has colour.
 func shapeOfPictures(dir string, files []pictureFile, size Shape) (Shape, error) {
 	shape := size
 	for i, f := range files {

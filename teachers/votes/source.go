@@ -261,8 +261,8 @@ func (s *Source) String() string {
 func (s *Source) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
 func (s *Source) LogValue() slog.Value       { return slog.StringValue(s.String()) }
 
-// Histograms yields the chosen queries in ascending order. If ctx is done, reading fails, or a file has
-// changed, it yields an error with a zero Ballot, and ends. Earlier Ballots must not be used after an error.
+// Histograms yields the chosen queries in ascending order. It ends with an error and a zero Ballot if ctx is
+// done, if a file has changed, or if a file cannot be read. Earlier Ballots must not be used after an error.
 func (s *Source) Histograms(ctx context.Context) iter.Seq2[Ballot, error] {
 	return func(yield func(Ballot, error) bool) {
 		ballot := Ballot{Query: s.from}

@@ -49,8 +49,8 @@ func (l laplaceNoise) log(x float64) (cdf, density float64) {
 	return math.Log1p(-math.Exp(-t) / 2), density
 }
 
-// nodes returns Gauss-Legendre nodes on panels. A panel ends at every integer, where the integrand may have a
-// kink. Panels are short, so e^{k x/scale} is close to a polynomial of low degree.
+// nodes returns Gauss-Legendre nodes on panels. Panels end at the integers, because the integrand may have a
+// kink there. Panels are short, so e^{k x/scale} is close to a polynomial of low degree.
 func (l laplaceNoise) nodes(low, high, k int) (x, weight []float64) {
 	ends := []float64{float64(low) - 40/float64(k)*l.scale} // below, all k factors decrease together
 	panel := l.scale * math.Min(1, 6/float64(k))
