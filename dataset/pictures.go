@@ -24,15 +24,15 @@ const (
 	maxFiles  = 1 << 22
 )
 
-type pictureFile struct {
+type folderFile struct {
 	name  string // path below the folder, with slashes; unit of a private image, id of a public image
-	class string // name of the image's folder, "" if the image is not in a folder of its own
+	class string // name of the file's folder, "" if the file is not in a folder of its own
 }
 
 // pictureRows reads the images of a folder one at a time, resized to one shape.
 type pictureRows struct {
 	dir   string
-	files []pictureFile
+	files []folderFile
 	shape Shape
 }
 
@@ -42,8 +42,8 @@ func isPicture(name string) bool {
 
 // listFiles returns the wanted files of a folder and of the folders in it, sorted by name. Names that begin
 // with a dot are left out.
-func listFiles(dir, what string, wanted func(name string) bool) ([]pictureFile, error) {
-	var files []pictureFile
+func listFiles(dir, what string, wanted func(name string) bool) ([]folderFile, error) {
+	var files []folderFile
 	top, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, failed(dir, "cannot be read", err)
@@ -58,11 +58,11 @@ func listFiles(dir, what string, wanted func(name string) bool) ([]pictureFile, 
 			}
 			for _, b := range below {
 				if !b.IsDir() && wanted(b.Name()) && !strings.HasPrefix(b.Name(), ".") {
-					files = append(files, pictureFile{name: e.Name() + "/" + b.Name(), class: e.Name()})
+					files = append(files, folderFile{name: e.Name() + "/" + b.Name(), class: e.Name()})
 				}
 			}
 		case wanted(e.Name()):
-			files = append(files, pictureFile{name: e.Name()})
+			files = append(files, folderFile{name: e.Name()})
 		}
 	}
 	if len(files) == 0 {
@@ -71,13 +71,13 @@ func listFiles(dir, what string, wanted func(name string) bool) ([]pictureFile, 
 	if len(files) > maxFiles {
 		return nil, wrong(dir, fmt.Sprintf("holds more than %d %s", maxFiles, what), "", "")
 	}
-	slices.SortFunc(files, func(a, b pictureFile) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(files, func(a, b folderFile) int { return strings.Compare(a.name, b.name) })
 	return files, nil
 }
 
 // shapeOfPictures returns the common shape of all public images. The shape has three channels if any image
 // has colour.
-func shapeOfPictures(dir string, files []pictureFile, size Shape) (Shape, error) {
+func shapeOfPictures(dir string, files []folderFile, size Shape) (Shape, error) {
 	shape := size
 	for i, f := range files {
 		cfg, _, err := openPicture(filepath.Join(dir, filepath.FromSlash(f.name)), false)

@@ -217,12 +217,9 @@ func (s *Statement) parameters() string {
 	for _, c := range s.Claims[1:] {
 		text = append(text, fmt.Sprintf("At δ = %s it is %s.", exact(c.Delta), up(float64(*c.Epsilon))))
 	}
-	if len(s.Of) == 0 && s.Mode == ledger.Reserved && !s.sum.Exhausted {
-		by := accountant.AutoConfig{Relation: s.Relation, Method: s.sum.Config.Method()}
-		if risk, err := curveOf(by, s.Schedule.Events); err == nil && risk != nil {
-			if g := risk.GDP(); !math.IsInf(g.Mu, 1) {
-				text = append(text, fmt.Sprintf("Gaussian differential privacy: μ = %s, except with probability %s.", up(g.Mu), exact(g.Delta)))
-			}
+	if risk, err := curveOf(s.fixed()); err == nil && risk != nil {
+		if g := risk.GDP(); !math.IsInf(g.Mu, 1) {
+			text = append(text, fmt.Sprintf("Gaussian differential privacy: μ = %s, except with probability %s.", up(g.Mu), exact(g.Delta)))
 		}
 	}
 	return strings.Join(append(text, fmt.Sprintf("An attacker who guesses at even odds whether one %s is in the data "+

@@ -232,12 +232,8 @@ func one(source Source, opt Options, found map[[sha256.Size]byte]bool) (*Stateme
 		s.Claims = append(s.Claims, Claim{&upper, delta})
 	}
 	s.Warning = Warning(s.epsilon())
-	// Only in mode Reserved are the events fixed in advance. In mode Filter only the budget is a bound.
-	var fixed []accountant.Event
-	if cfg.Mode == ledger.Reserved && !sum.Exhausted {
-		fixed = sum.Schedule.Events
-	}
-	s.Attacker = AttackerOf(s.epsilon(), cfg.Delta, accountant.AutoConfig{Relation: cfg.Relation, Method: cfg.Method()}, fixed...)
+	by, fixed := s.fixed()
+	s.Attacker = AttackerOf(s.epsilon(), cfg.Delta, by, fixed...)
 	if cfg.Mode == ledger.Filter {
 		for _, a := range sum.Orders {
 			if s.Pure = math.IsInf(a, 1); !s.Pure {
@@ -251,6 +247,15 @@ func one(source Source, opt Options, found map[[sha256.Size]byte]bool) (*Stateme
 		s.Release = &releasable
 	}
 	return s, nil
+}
+
+// fixed returns the events of one ledger if they were fixed in advance, and the accountant of their trade-off
+// curve. Only in mode Reserved are events fixed in advance. In mode Filter only the budget is a bound.
+func (s *Statement) fixed() (by accountant.AutoConfig, events []accountant.Event) {
+	if len(s.Of) == 0 && s.Mode == ledger.Reserved && !s.sum.Exhausted {
+		events = s.Schedule.Events
+	}
+	return accountant.AutoConfig{Relation: s.Relation, Method: s.sum.Config.Method()}, events
 }
 
 // AttackerOf bounds an attacker by (epsilon, delta) and by the tighter trade-off curve of events, if any.

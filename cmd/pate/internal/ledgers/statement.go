@@ -75,7 +75,7 @@ func (f *statementFlags) run(g *shell.Globals, paths []string) error {
 		return err
 	}
 	g.Logf("pate: wrote %s", f.out)
-	if missing := s.MissingForTier3(); filepath.Ext(f.out) == ".yaml" && len(missing) > 0 {
+	if missing := s.MissingForTier3(); strings.EqualFold(filepath.Ext(f.out), ".yaml") && len(missing) > 0 {
 		g.Logf("pate: the entry has tier 2; for tier 3 add to --about: %s", strings.Join(missing, ", "))
 	}
 	return nil
