@@ -236,25 +236,13 @@ def flat(ours, answered):
 
 
 def table(lines, versions):
-    """Returns the page: upper ends by setting and accountant, and a summary of each accountant."""
+    """Returns the page: a summary of each accountant, and the answers that are wrong."""
     names = list(dict.fromkeys(line["accountant"] for line in lines))
     out = ["# Epsilon by six accountants", "",
            "Written by `python3 experiments/peers/accountants.py --out experiments/peers/accountants.md`; [README.md](README.md) explains it.",
-           "Numbers are upper ends for a record added or removed (for pate pld the interval); bold is outside our interval on the wrong",
-           "side, a dash is no answer within a minute. Lower ends, seconds and reasons are in [accountants.csv](accountants.csv).", ""]
+           "All answers to the thirty settings are in [accountants.csv](accountants.csv). \"None\" counts settings without an answer within a minute.", ""]
     out += ["Versions: " + "; ".join(f"{name} {text}" for name, text in versions.items()) + ".", ""]
-    out += ["| setting | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
-    for n in dict.fromkeys(line["n"] for line in lines):
-        here = {line["accountant"]: line for line in lines if line["n"] == n}
-        cells = []
-        for name in names:
-            a = here.get(name)
-            cell = a["upper"] or "-" if a else ""
-            if name == "pate pld":
-                cell = f"{a['lower']} to {a['upper']}"
-            cells.append(f"**{cell}**" if a and a["note"].startswith("**") else cell)
-        out.append(f"| {here[names[0]]['setting']} | " + " | ".join(cells) + " |")
-    out += ["", "| accountant | answers | none | wrong side | upper end over ours, median | worst | seconds in all |", "|---|---|---|---|---|---|---|"]
+    out += ["| accountant | answers | none | wrong side | upper end over ours, median | worst | seconds in all |", "|---|---|---|---|---|---|---|"]
     mine = {line["n"]: float(line["upper"]) for line in lines if line["accountant"] == "pate pld"}
     for name in names:
         of = [line for line in lines if line["accountant"] == name]
@@ -262,6 +250,8 @@ def table(lines, versions):
         seconds = sum(x for x in (float(line["seconds"]) for line in of) if math.isfinite(x))
         out.append(f"| {name} | {len(of)} | {sum(not line['upper'] for line in of)} | {sum(line['note'].startswith('**') for line in of)} | "
                    f"{100 * above[len(above) // 2]:.2g} % | {100 * above[-1]:.3g} % | {seconds:.3g} |")
+    wrong = [line for line in lines if line["note"].startswith("**")]
+    out += [""] + [f"{line['accountant']}, {line['setting']}: {line['upper']}, {line['note']}." for line in wrong]
     return "\n".join(out) + "\n"
 
 
