@@ -54,7 +54,7 @@ func (t Table) Write(w io.Writer, f Format) error {
 		}
 	}
 	var b strings.Builder
-	t = t.printable()
+	t = t.printable(f)
 	switch f {
 	case Text:
 		t.text(&b)
@@ -199,11 +199,14 @@ func inert(cell string) string {
 	return "'" + cell
 }
 
-func (t Table) printable() Table {
+// printable escapes cells. CSV keeps a harmless name as it is, so that a program reads the same name.
+func (t Table) printable(f Format) Table {
 	each := func(cells []string) []string {
-		out := make([]string, len(cells))
+		out := slices.Clone(cells)
 		for j, cell := range cells {
-			out[j] = Printable(cell)
+			if f != CSV || !Harmless(cell) {
+				out[j] = Printable(cell)
+			}
 		}
 		return out
 	}

@@ -5,12 +5,18 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/blas/blas32"
 
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/aggregate/neighbours"
 	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/aggregate/nearby"
 	"github.com/pate-go/pate/internal/sealed"
+	"github.com/pate-go/pate/internal/table"
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 // FuzzModel reads anything that is sealed as a model, and asks what is accepted about a
@@ -44,17 +50,33 @@ func FuzzModel(f *testing.F) {
 	})
 }
 
-// FuzzReadLabels reads anything as labels.
+// FuzzReadLabels reads anything as labels, and labels of a class with any name, with noisy votes and without.
 func FuzzReadLabels(f *testing.F) {
-	f.Add([]byte("query,label\n0,1\n1,\n"), 3)
-	f.Add([]byte("query,label_not_releasable\r\n2,yes\r\n"), 3)
-	f.Fuzz(func(t *testing.T, text []byte, pool int) {
+	f.Add([]byte("query,label\n0,1\n1,\n"), 3, "a, b")
+	f.Add([]byte("query,label_not_releasable\r\n2,yes\r\n"), 3, "votes ")
+	f.Add([]byte("query,label,\"votes a, b\",votes c\n2,\"a, b\",-3,4\n"), 3, "\u200c\u00a0x")
+	f.Fuzz(func(t *testing.T, text []byte, pool int, name string) {
 		if pool < 0 || pool > 1000 {
 			return
 		}
 		l, err := ReadLabels(bytes.NewReader(text), pool, nil, nil)
 		if err == nil && (len(l.Of) != pool || l.Released > l.Asked || len(l.Classes) < 2) {
 			t.Fatalf("%+v", l)
+		}
+		classes, of := []string{name, "other"}, []int{0, aggregate.Abstain, 1}
+		if votes.CheckClassNames(classes) != nil {
+			return
+		}
+		var file bytes.Buffer
+		for _, noisy := range []neighbours.Counts{{}, {Classes: 2, Votes: []int64{3, -4, 0, 0, 1, 2}}} {
+			file.Reset()
+			labels := nearby.Labels{Of: of, Counts: noisy}
+			if err := labels.Table("label", dataset.Numbers(3), func(class int) string { return classes[class] }, classes).Write(&file, table.CSV); err != nil {
+				t.Fatal(err)
+			}
+			if l, err := ReadLabels(bytes.NewReader(file.Bytes()), 3, nil, classes); err != nil || !slices.Equal(l.Of, of) {
+				t.Fatalf("%s: %+v, %v", file.String(), l, err)
+			}
 		}
 	})
 }

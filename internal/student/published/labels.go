@@ -1,8 +1,8 @@
 package published
 
 import (
-	"bufio"
 	"crypto/sha256"
+	"encoding/csv"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -37,8 +37,8 @@ const (
 
 // ReadLabels reads a file of `pate label`, in any form. A CSV file has one line "query,label" per query, or
 // "row,label" if [Labels.Write] wrote it. Queries and rows count from 0. An empty label means that the
-// mechanism declined. Other columns, such as noisy votes, are ignored. If rows is not nil, query q is the row
-// rows[q] of the pool. A label is the index of a class from 0, or a class name if classes is not nil. If
+// mechanism declined. Columns of noisy votes are ignored. If rows is not nil, query q is the row rows[q] of the
+// pool. A label is the index of a class from 0, or a class name if classes is not nil. If
 // classes is nil, the classes are the integers from 0 to the largest label, and at least 0 and 1. An error
 // about the file is a [*fault.Error].
 func ReadLabels(r io.Reader, pool int, rows []int, classes []string) (Labels, error) {
@@ -49,23 +49,30 @@ func ReadLabels(r io.Reader, pool int, rows []int, classes []string) (Labels, er
 	if err != nil {
 		return Labels{}, &fault.Error{What: "the labels cannot be read", Err: err, Fix: "give the file that pate label wrote"}
 	}
-	lines := bufio.NewScanner(text)
-	lines.Buffer(make([]byte, 1<<12), 1<<20)
+	lines := csv.NewReader(text)
+	lines.ReuseRecord, lines.FieldsPerRecord = true, -1
 	p := labelParser{Labels: &l, rows: rows, seen: make([]bool, pool), number: map[string]int{}}
 	for i, name := range classes {
 		p.number[name] = i
 	}
-	for line := 1; lines.Scan(); line++ {
-		if err := p.line(line, lines.Text()); err != nil {
-			return Labels{}, err
+	var malformed *csv.ParseError
+	for err == nil {
+		var cells []string
+		if cells, err = lines.Read(); err == nil {
+			n, _ := lines.FieldPos(0)
+			err = p.line(n, cells)
 		}
 	}
-	switch err := lines.Err(); {
-	case errors.Is(err, bufio.ErrTooLong), counted.N <= 0:
-		return Labels{}, &fault.Error{What: "the labels are no file of labels: a line or the file is too long"}
-	case err != nil:
+	switch {
+	case counted.N <= 0:
+		return Labels{}, &fault.Error{What: "the labels are no file of labels: the file is too long"}
+	case errors.As(err, &malformed):
+		return Labels{}, refusal(malformed.StartLine, "has a wrong quote")
+	case errors.As(err, new(*fault.Error)):
+		return Labels{}, err
+	case !errors.Is(err, io.EOF):
 		return Labels{}, &fault.Error{What: "the labels cannot be read", Err: err}
-	case !p.heading:
+	case p.columns == 0:
 		return Labels{}, &fault.Error{
 			What: "the labels are empty", Why: "they begin with the line query,label", Fix: "give the file that pate label wrote",
 		}
@@ -82,37 +89,37 @@ type labelParser struct {
 	rows    []int
 	seen    []bool
 	number  map[string]int
-	heading bool
-	votes   bool // noisy votes follow the label
+	columns int // of the heading
 	most    int
 }
 
-func (p *labelParser) line(n int, text string) error {
-	text = strings.TrimSuffix(text, "\r")
-	refuse := func(format string, args ...any) error {
-		return &fault.Error{
-			What: fmt.Sprintf("line %d of the labels %s", n, fmt.Sprintf(format, args...)),
-			Why:  "every line is query,label: a row of the pool from 0, and a class or nothing",
-			Fix:  "give the file that pate label wrote, and the public rows that its votes were on",
-		}
+func refusal(line int, format string, args ...any) error {
+	return &fault.Error{
+		What: fmt.Sprintf("line %d of the labels %s", line, fmt.Sprintf(format, args...)),
+		Why:  "every line is query,label: a row of the pool from 0, and a class or nothing; noisy votes may follow",
+		Fix:  "give the file that pate label wrote, and the public rows that its votes were on",
 	}
-	query, label, found := strings.Cut(text, ",")
-	if head, votes, _ := strings.Cut(label, ","); p.votes || !p.heading && strings.HasPrefix(strings.Trim(votes, `"`), "votes ") {
-		label, p.votes = head, true // the number of a class
-	}
-	label = strings.Trim(strings.TrimSpace(label), `"`)
-	switch {
-	case !found || !utf8.ValidString(text):
+}
+
+func (p *labelParser) line(n int, cells []string) error {
+	refuse := func(format string, args ...any) error { return refusal(n, format, args...) }
+	if len(cells) < 2 || !utf8.ValidString(strings.Join(cells, "")) {
 		return refuse("is not two cells")
-	case !p.heading:
-		p.heading, p.Withheld = true, label == WithheldLabel
+	}
+	query, label := strings.TrimSpace(cells[0]), strings.TrimSpace(cells[1])
+	switch {
+	case p.columns == 0:
+		p.columns, p.Withheld = len(cells), label == WithheldLabel
 		query = strings.TrimPrefix(query, "\ufeff")
-		if query != "query" && query != "row" || label != "label" && !p.Withheld {
+		if query != "query" && query != "row" || label != "label" && !p.Withheld ||
+			slices.ContainsFunc(cells[2:], func(name string) bool { return !strings.HasPrefix(name, "votes ") }) {
 			return refuse("is not the heading query,label")
 		}
 		return nil
+	case len(cells) != p.columns:
+		return refuse("has %d cells, and the heading has %d", len(cells), p.columns)
 	}
-	row, err := strconv.Atoi(strings.TrimSpace(query))
+	row, err := strconv.Atoi(query)
 	if err == nil && p.rows != nil && row >= 0 && row < len(p.rows) {
 		row = p.rows[row]
 	} else if p.rows != nil {

@@ -170,9 +170,11 @@ func TestReadLabels(t *testing.T) {
 	l = testkit.Must(read("query,label,votes a,\"votes b, c\"\n1,1,-3,40\n0,0,7,-2\n", nil, "a", "b, c"))
 	require.Equal(t, []int{0, 1, -1, -1, -1}, l.Of)
 	require.True(t, testkit.Must(read("query,label_not_releasable,\"votes a, b\",votes c\n1,0,1,2\n", nil)).Withheld)
+	l = testkit.Must(read("query,label,votes a,\"votes b, c\"\n1,\"b, c\",-3,40\n0,,7,-2\n4,\"b, c\",1,1\n", nil, "a", "b, c"))
+	require.Equal(t, []int{-1, 1, -1, -1, 1}, l.Of)
 	for name, text := range map[string]string{
 		"votes without a heading": "query,label\n1,1,-3,40\n", "other columns": "query,label,ayes\n1,1,4\n",
-		"empty": "", "no heading": "0,1\n", "one cell": "query,label\n0\n", "twice": "query,label\n1,1\n1,1\n", "too far": "query,label\n5,1\n", "negative": "query,label\n-1,1\n",
+		"empty": "", "no heading": "0,1\n", "one cell": "query,label\n0\n", "a vote less": "query,label,votes a\n0,1\n", "a quote": "query,label\n0,\"a\n", "twice": "query,label\n1,1\n1,1\n", "too far": "query,label\n5,1\n", "negative": "query,label\n-1,1\n",
 		"no class": "query,label\n1,c\n", "class beyond": "query,label\n1,2\n", "no number": "query,label\nx,1\n", "long": "query,label\n" + strings.Repeat("1", 1<<17),
 	} {
 		testkit.ErrorAs[*fault.Error](t, testkit.Err(read(text, nil, "a", "b")), name)
