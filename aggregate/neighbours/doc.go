@@ -9,7 +9,8 @@
 //
 //	config := neighbours.NearestQuestionsConfig{Votes: 8, Sigma: 6, Questions: 1000}
 //	m, err := neighbours.NewNearestQuestions(config)
-//	counts, err := m.Release(ctx, reservation, key, rows, questions) // ledger.Reserve(m.Event())
+//	votes, err := neighbours.Cast(ctx, rows, questions, 8)
+//	counts, err := m.Release(reservation, key, rows.Classes, votes) // ledger.Reserve(m.Event())
 //	labels := counts.Labels()
 //
 // # Units

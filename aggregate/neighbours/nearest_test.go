@@ -118,8 +118,7 @@ func TestNoNearQuestionIsLeftOut(t *testing.T) {
 					want[n.at*private.Classes]++
 				}
 			}
-			m := testkit.Must(NewNearestQuestions(NearestQuestionsConfig{Votes: votes, Sigma: 1, Questions: questions.Rows}))
-			require.Equal(t, want, testkit.Must(m.votes(t.Context(), private, questions)), name)
+			require.Equal(t, want, testkit.Must(Cast(t.Context(), private, questions, votes)), name)
 		}
 	}
 }
@@ -195,6 +194,11 @@ func reserve(t testing.TB, e accountant.Event) *ledger.Reservation {
 	return testledger.Reserve(t, accountant.AddRemove, e)
 }
 
+// released are the counts that m releases of the votes of units.
+func released(t testing.TB, m *NearestQuestions, r *ledger.Reservation, key rng.Key, private Rows, questions dense.Matrix) (Counts, error) {
+	return m.Release(r, key, private.Classes, testkit.Must(Cast(t.Context(), private, questions, m.cfg.Votes)))
+}
+
 // clouds are rows and questions in some dimensions.
 func clouds(rows, units, questions, cols, classes int) (Rows, dense.Matrix) {
 	rnd := rand.New(rand.NewPCG(uint64(rows), uint64(cols)))
@@ -249,7 +253,7 @@ func TestExactNeighbours(t *testing.T) {
 		require.Equal(t, slices.Index(want, slices.Max(want)), labels[q])
 	}
 	turned := testkit.Must(NewNearestQuestions(NearestQuestionsConfig{Votes: k, Sigma: noNoise, Questions: questions.Rows}))
-	counts := testkit.Must(turned.Release(t.Context(), reserve(t, turned.Event()), rng.SeedKey(1), private, questions))
+	counts := testkit.Must(released(t, turned, reserve(t, turned.Event()), rng.SeedKey(1), private, questions))
 	want := make([]int64, questions.Rows*classes)
 	type far struct {
 		q, class int
@@ -302,7 +306,7 @@ func TestNoiseOfCounts(t *testing.T) {
 	const n, sigma = 20_000, 3.
 	private := Rows{X: dense.New(0, 1), Classes: 2}
 	m := testkit.Must(NewNearestQuestions(NearestQuestionsConfig{Votes: 1, Sigma: sigma, Questions: n}))
-	counts := testkit.Must(m.Release(t.Context(), reserve(t, m.Event()), rng.SeedKey(3), private, dense.New(n, 1)))
+	counts := testkit.Must(released(t, m, reserve(t, m.Event()), rng.SeedKey(3), private, dense.New(n, 1)))
 	square, pairs := 0., 0.
 	for q := range n {
 		c := counts.At(q)
@@ -321,8 +325,8 @@ func TestReleaseNeedsItsReservation(t *testing.T) {
 	other := testkit.Must(NewNearestQuestions(NearestQuestionsConfig{Votes: 3, Sigma: 4, Questions: 30}))
 	kn := testkit.Must(NewKNearest(KNearestConfig{Neighbours: 3, SamplingProbability: 0.5, Sigma: 4, Questions: 30}))
 	ctx, key := t.Context(), rng.SeedKey(1)
-	require.ErrorIs(t, testkit.Err(m.Release(ctx, reserve(t, other.Event()), key, private, questions)), ledger.ErrNotReserved)
-	require.ErrorIs(t, testkit.Err(m.Release(ctx, testledger.Reserve(t, accountant.ReplaceOne, m.Event()), key, private, questions)), ledger.ErrUnfit)
+	require.ErrorIs(t, testkit.Err(released(t, m, reserve(t, other.Event()), key, private, questions)), ledger.ErrNotReserved)
+	require.ErrorIs(t, testkit.Err(released(t, m, testledger.Reserve(t, accountant.ReplaceOne, m.Event()), key, private, questions)), ledger.ErrUnfit)
 	secret := testkit.Must(ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 0.1, Noise: ledger.SecretNoise}))
 	reservation := testkit.Must(secret.Reserve(kn.Event()))
 	require.ErrorIs(t, testkit.Err(kn.Release(ctx, reservation, key, private, questions)), ledger.ErrUnfit)
@@ -331,14 +335,14 @@ func TestReleaseNeedsItsReservation(t *testing.T) {
 
 	release := func(key rng.Key, m *NearestQuestions) []int64 {
 		reservation := reserve(t, m.Event())
-		counts := testkit.Must(m.Release(ctx, reservation, key, private, questions))
-		require.ErrorIs(t, testkit.Err(m.Release(ctx, reservation, key, private, questions)), ledger.ErrNotReserved, "once")
+		counts := testkit.Must(released(t, m, reservation, key, private, questions))
+		require.ErrorIs(t, testkit.Err(released(t, m, reservation, key, private, questions)), ledger.ErrNotReserved, "once")
 		return counts.Votes
 	}
 	require.Equal(t, release(key, m), release(key, m))
 	require.NotEqual(t, release(key, m), release(rng.SeedKey(2), m))
 	without := func(m *NearestQuestions) []int64 { // the noise alone
-		votes := testkit.Must(m.votes(ctx, private, questions))
+		votes := testkit.Must(Cast(ctx, private, questions, m.cfg.Votes))
 		noise := release(key, m)
 		for i, v := range votes {
 			noise[i] -= v
@@ -349,7 +353,7 @@ func TestReleaseNeedsItsReservation(t *testing.T) {
 	book := testkit.Must(ledger.New(ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 0.1}))
 	var runs [][]int64
 	for _, reservation := range testkit.Must(book.ReserveBatch([]accountant.Event{m.Event(), m.Event()})) {
-		runs = append(runs, testkit.Must(m.Release(ctx, reservation, key, private, questions)).Votes)
+		runs = append(runs, testkit.Must(released(t, m, reservation, key, private, questions)).Votes)
 	}
 	require.NotEqual(t, runs[0], runs[1], "two charges do not share noise")
 }
@@ -364,6 +368,11 @@ func TestParametersOutOfRange(t *testing.T) {
 		require.Error(t, testkit.Err(NewNearestQuestions(c)), c)
 	}
 	good, questions := clouds(4, 4, 2, 2, 2)
+	for _, votes := range []int{0, 3} {
+		require.Error(t, testkit.Err(Cast(t.Context(), good, questions, votes)))
+	}
+	m := testkit.Must(NewNearestQuestions(NearestQuestionsConfig{Votes: 1, Sigma: 1, Questions: 2}))
+	require.ErrorContains(t, testkit.Err(m.Release(reserve(t, m.Event()), rng.SeedKey(1), 2, make([]int64, 3))), "3 votes for 2 classes of 2 questions")
 	for name, spoil := range map[string]func(*Rows){
 		"classes": func(r *Rows) { r.Classes = 1 }, "label": func(r *Rows) { r.Y[0] = 2 },
 		"units": func(r *Rows) { r.Units = r.Units[1:] }, "columns": func(r *Rows) { r.X.Cols = 1 },
@@ -371,6 +380,6 @@ func TestParametersOutOfRange(t *testing.T) {
 		bad := good
 		bad.Y = slices.Clone(good.Y)
 		spoil(&bad)
-		require.Error(t, bad.check(questions), name)
+		require.Error(t, testkit.Err(Cast(t.Context(), bad, questions, 1)), name)
 	}
 }

@@ -22,8 +22,8 @@ type NearestQuestionsConfig struct {
 	Silos     int     // largest number of silos that may each count the votes of one unit; 0 means 1
 }
 
-// NearestQuestions lets every unit vote on the questions nearest to its rows, and releases all counts with
-// noise.
+// NearestQuestions adds noise to the votes of all units at the questions nearest to their rows ([Cast]), and
+// releases all counts.
 type NearestQuestions struct {
 	cfg   NearestQuestionsConfig
 	noise *rng.DiscreteGaussian
@@ -79,32 +79,10 @@ func (c Counts) Labels() []int {
 	return labels
 }
 
-// Release returns the noisy counts. It fails if r was used before, if r charges another event than m.Event(),
-// or if the ledger has another relation than add_remove. Equal keys, ledger entries, rows and questions give
-// equal counts.
-func (m *NearestQuestions) Release(ctx context.Context, r *ledger.Reservation, key rng.Key, private Rows, questions blas32.General) (Counts, error) {
-	votes, err := m.Cast(ctx, private, questions)
-	if err != nil {
-		return Counts{}, err
-	}
-	return m.ReleaseVotes(r, key, private.Classes, votes)
-}
-
-// Cast returns the votes without noise, for every class of every question. The votes are private. Votes of
-// silos at equal questions add up to the votes of all their units together.
-func (m *NearestQuestions) Cast(ctx context.Context, private Rows, questions blas32.General) ([]int64, error) {
-	if err := private.check(questions); err != nil {
-		return nil, err
-	}
-	if questions.Rows != m.cfg.Questions {
-		return nil, fmt.Errorf("neighbours: %d questions, not %d", questions.Rows, m.cfg.Questions)
-	}
-	return m.votes(ctx, private, questions)
-}
-
-// ReleaseVotes adds noise to the result of Cast, or to the sum of these results over silos. It fails if
-// Release would fail for the same r.
-func (m *NearestQuestions) ReleaseVotes(r *ledger.Reservation, key rng.Key, classes int, votes []int64) (Counts, error) {
+// Release adds noise to the result of Cast, or to the sum of such results over silos. It fails if r was used
+// before, if r charges another event than m.Event(), or if the ledger has another relation than add_remove.
+// Equal keys, ledger entries and votes give equal counts.
+func (m *NearestQuestions) Release(r *ledger.Reservation, key rng.Key, classes int, votes []int64) (Counts, error) {
 	if classes < 2 || len(votes) != m.cfg.Questions*classes {
 		return Counts{}, fmt.Errorf("neighbours: %d votes for %d classes of %d questions", len(votes), classes, m.cfg.Questions)
 	}
@@ -119,7 +97,16 @@ func (m *NearestQuestions) ReleaseVotes(r *ledger.Reservation, key rng.Key, clas
 	return Counts{classes, counts}, nil
 }
 
-func (m *NearestQuestions) votes(ctx context.Context, private Rows, questions dense.Matrix) ([]int64, error) {
+// Cast returns the votes without noise, for every class of every question. Each unit votes at its nearest
+// questions, so many as votes states. The result is private. Results of silos add up to the result for all
+// their units together.
+func Cast(ctx context.Context, private Rows, questions blas32.General, votes int) ([]int64, error) {
+	if err := private.check(questions); err != nil {
+		return nil, err
+	}
+	if votes < 1 || votes > questions.Rows {
+		return nil, fmt.Errorf("neighbours: %d votes at %d questions", votes, questions.Rows)
+	}
 	g, panels := private.group(), newPanels(questions)
 	parts := (g.units() + unitsAtOnce - 1) / unitsAtOnce
 	sums := make([]*ballot, parts) // one per worker
@@ -132,7 +119,7 @@ func (m *NearestQuestions) votes(ctx context.Context, private Rows, questions de
 			sums[w] = &ballot{private.Classes, counts, newBlock(min(panelRows, questions.Rows)), make([]nearest, unitsAtOnce)}
 		}
 		from := part * unitsAtOnce
-		sums[w].vote(g, panels, m.cfg.Votes, from, min(from+unitsAtOnce, g.units()))
+		sums[w].vote(g, panels, votes, from, min(from+unitsAtOnce, g.units()))
 	})
 	out := make([]int64, questions.Rows*private.Classes)
 	for _, b := range sums {

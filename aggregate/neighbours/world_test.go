@@ -225,8 +225,7 @@ func TestAUnitMovesItsVotesAlone(t *testing.T) {
 				}
 			}
 		}
-		m := testkit.Must(NewNearestQuestions(NearestQuestionsConfig{Votes: c.votes, Sigma: 1, Questions: c.questions}))
-		with := testkit.Must(m.votes(t.Context(), private, questions))
+		with := testkit.Must(Cast(t.Context(), private, questions, c.votes))
 		kn := testkit.Must(NewKNearest(KNearestConfig{Neighbours: 3, SamplingProbability: 1, Sigma: 1, Questions: c.questions}))
 		near := neighbourVotes(t, kn, private, questions)
 		for range 4 {
@@ -240,7 +239,7 @@ func TestAUnitMovesItsVotesAlone(t *testing.T) {
 				less.X.Rows++
 				less.Y, less.Units = append(less.Y, private.Y[i]), append(less.Units, u)
 			}
-			without := testkit.Must(m.votes(t.Context(), less, questions))
+			without := testkit.Must(Cast(t.Context(), less, questions, c.votes))
 			moved := 0
 			for q := range c.questions {
 				at := 0

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/pate-go/pate/aggregate/neighbours"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/aggregate/nearby"
@@ -60,7 +61,7 @@ func Cast(ctx context.Context, c Casting) (*Counts, []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	cells, err := terms.plan().Cast(ctx, voters, questions)
+	cells, err := neighbours.Cast(ctx, voters, questions, terms.Votes)
 	return &Counts{Head{schemaName, true, c.Silo, c.Size, terms}, asked, cells}, private.Units, err
 }
 
@@ -89,11 +90,6 @@ func (c Casting) terms(s *dataset.Schema, pool dataset.Pool, asked []int) (Terms
 	rows, columns := pool.Hash(), sha256.Sum256(text)
 	return Terms{Unit: c.Unit, Pool: hex.EncodeToString(rows[:]), Features: hex.EncodeToString(columns[:]), Classes: s.Classes,
 		Votes: c.Votes, Questions: len(asked), Rows: hashOfRows(asked)}, nil
-}
-
-// plan returns a plan of these votes, without noise.
-func (t Terms) plan() nearby.Plan {
-	return nearby.Plan{Questions: t.Questions, Near: t.Votes, Sigma: 1}
 }
 
 // WriteUnits writes the manifest of a silo, with keyed hashes of its units.

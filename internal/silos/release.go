@@ -42,9 +42,7 @@ type settings struct {
 }
 
 func (s settings) plan() nearby.Plan {
-	p := s.Terms.plan()
-	p.Sigma, p.Silos = s.Sigma, s.SilosPerUnit
-	return p
+	return nearby.Plan{Questions: s.Questions, Near: s.Votes, Sigma: s.Sigma, Silos: s.SilosPerUnit}
 }
 
 type release struct {

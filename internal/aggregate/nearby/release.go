@@ -21,7 +21,7 @@ type Labels struct {
 
 func (p Plan) Release(ctx context.Context, r *ledger.Reservation, key rng.Key, private neighbours.Rows, asked dense.Matrix) (l Labels, err error) {
 	if p.Sampled == 0 {
-		votes, err := p.Cast(ctx, private, asked)
+		votes, err := neighbours.Cast(ctx, private, asked, p.Near)
 		if err != nil {
 			return l, err
 		}
@@ -34,20 +34,11 @@ func (p Plan) Release(ctx context.Context, r *ledger.Reservation, key rng.Key, p
 	return l, err
 }
 
-// Cast returns the votes of units at their nearest questions, without noise.
-func (p Plan) Cast(ctx context.Context, private neighbours.Rows, asked dense.Matrix) ([]int64, error) {
-	m, err := p.nearest()
-	if err != nil {
-		return nil, err
-	}
-	return m.Cast(ctx, private, asked)
-}
-
-// ReleaseVotes draws the labels from votes of Cast, or from their sum over silos.
+// ReleaseVotes draws the labels from votes of [neighbours.Cast], or from their sum over silos.
 func (p Plan) ReleaseVotes(r *ledger.Reservation, key rng.Key, classes int, votes []int64) (l Labels, err error) {
 	m, err := p.nearest()
 	if err == nil {
-		l.Counts, err = m.ReleaseVotes(r, key, classes, votes)
+		l.Counts, err = m.Release(r, key, classes, votes)
 	}
 	if err != nil {
 		return Labels{}, err

@@ -37,10 +37,10 @@ const (
 
 // ReadLabels reads a file of `pate label`, in any form. A CSV file has one line "query,label" per query, or
 // "row,label" if [Labels.Write] wrote it. Queries and rows count from 0. An empty label means that the
-// mechanism declined. Columns of noisy votes are ignored. If rows is not nil, query q is the row rows[q] of the
-// pool. A label is the index of a class from 0, or a class name if classes is not nil. If
-// classes is nil, the classes are the integers from 0 to the largest label, and at least 0 and 1. An error
-// about the file is a [*fault.Error].
+// mechanism declined. Columns of noisy votes are ignored. If rows is not nil, query q is the row rows[q] of
+// the pool. A label is the index of a class from 0, or a class name if classes is not nil. If classes is nil,
+// the classes are the integers from 0 to the largest label, and at least 0 and 1. An error about the file is
+// a [*fault.Error].
 func ReadLabels(r io.Reader, pool int, rows []int, classes []string) (Labels, error) {
 	l := Labels{Of: slices.Repeat([]int{student.Unlabelled}, pool), Classes: classes}
 	sum := sha256.New()

@@ -46,7 +46,7 @@ func New(g *shell.Globals) *cobra.Command {
 	cmd := shell.Command("label VOTES...", "", f.Needs(&f.ledger, "ledger", "out"),
 		func(cmd *cobra.Command, args []string) error { return runLabel(cmd, g, f, args) })
 	f.Add(cmd)
-	f.Others = []string{silos.Mechanism}
+	f.Others, f.Named = []string{silos.Mechanism}, f.ofSilos
 	f.AddParameters(cmd, "mechanism that draws labels (default: planned from public numbers)", nil)
 	f.AddAgreement(cmd)
 	f.force.addTo(cmd)
@@ -143,7 +143,7 @@ func (f *labelFlags) config(cmd *cobra.Command, g *shell.Globals, s aggregate.Se
 }
 
 func runLabel(cmd *cobra.Command, g *shell.Globals, f labelFlags, args []string) error {
-	if f.Mechanism == silos.Mechanism {
+	if f.ofSilos() {
 		return f.runSilos(cmd, g, args)
 	}
 	if err := f.force.misplaced(args); err != nil {

@@ -17,14 +17,16 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// ofSilos lists the flags of labels from the counts of silos.
-var ofSilos = []string{"mechanism", "sigma", "silos-per-unit", "epsilon", "ledger", "out", "unit", "relation", "mode", "accountant",
+// flagsOfSilos lists the flags of labels from the counts of silos.
+var flagsOfSilos = []string{"mechanism", "sigma", "silos-per-unit", "epsilon", "ledger", "out", "unit", "relation", "mode", "accountant",
 	"seed", "delta", "format", "quiet"}
+
+func (f *labelFlags) ofSilos() bool { return f.Mechanism == silos.Mechanism }
 
 func (f *labelFlags) checkSilos(cmd *cobra.Command) error {
 	var other string
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
-		if !slices.Contains(ofSilos, flag.Name) {
+		if !slices.Contains(flagsOfSilos, flag.Name) {
 			other = flag.Name
 		}
 	})

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/internal/filekind"
-	"github.com/pate-go/pate/internal/silos"
 	"github.com/pate-go/pate/internal/teachers/manifest"
 	"github.com/pate-go/pate/teachers/votes"
 )
@@ -23,6 +22,7 @@ type VotesFlags struct {
 	Classes, Teachers, first         int
 	counts, shares, transpose, index bool
 	header, Queries, names           string
+	Named                            func() bool // reports whether the files name their classes; may be nil
 	stdin                            *votesStdin
 }
 
@@ -48,13 +48,12 @@ func (f *VotesFlags) AddShape(cmd *cobra.Command) {
 }
 
 // Needs returns a check that votes files and the flags in names are given. If neither class names nor counts
-// nor files of silos are given, --classes is required. If the file *ledger does not exist, --epsilon is
+// are given, and Named is not true, --classes is required. If the file *ledger does not exist, --epsilon is
 // required.
 func (f *VotesFlags) Needs(ledger *string, names ...string) cobra.PositionalArgs {
 	return Wants(cobra.MinimumNArgs(1), func(cmd *cobra.Command, _ []string) []string {
 		needed := slices.Clone(names)
-		mechanism := cmd.Flag("mechanism")
-		if !f.counts && f.names == "" && (mechanism == nil || mechanism.Value.String() != silos.Mechanism) {
+		if !f.counts && f.names == "" && (f.Named == nil || !f.Named()) {
 			needed = slices.Insert(needed, 0, "classes")
 		}
 		if ledger != nil {
