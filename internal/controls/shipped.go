@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/accountant/audit"
@@ -44,7 +45,7 @@ func mechanismTargets() []Target {
 func asked(mechanism func(n int) (aggregate.Mechanism, error), counts []int) side[aggregate.Answer] {
 	return func(key rng.Key, n int) audit.Run[aggregate.Answer] {
 		m := must(mechanism(n))
-		session := must(m.Start((&reservations{event: m.Event(), size: 1}).take(), key))
+		session := must(m.Start((&reservations{accountant.ReplaceOne, m.Event(), 1, nil}).take(), key))
 		h := must(aggregate.NewHistogram(counts))
 		return func(i uint64) (aggregate.Answer, error) { return session.Ask(i, h) }
 	}

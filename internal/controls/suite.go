@@ -49,12 +49,12 @@ type effort struct {
 
 // Default returns audits of all mechanisms, without mistakes.
 func Default() []Target {
-	return slices.Concat(mechanismTargets(), stableTargets(), sparseTargets(), numberTargets(), sgdTargets())
+	return slices.Concat(mechanismTargets(), stableTargets(), sparseTargets(), numberTargets(), siloTargets(), sgdTargets())
 }
 
 // Broken returns the positive controls.
 func Broken() []Target {
-	return slices.Concat(brokenSparse(), brokenVotes(), brokenSGD(), brokenAccounts(), brokenTrees(), brokenTexts())
+	return slices.Concat(brokenSparse(), brokenVotes(), brokenSGD(), brokenAccounts(), brokenTrees(), brokenTexts(), brokenSilos())
 }
 
 // Names returns the distinct names of targets in order.
@@ -214,14 +214,15 @@ func runs[O comparable](name, on string, n int, claim claimer, one, two side[O])
 
 // reservations supplies reservations for one event, from huge budgets. Inputs of audits are not private.
 type reservations struct {
-	event accountant.Event
-	size  int // number per ledger; the sum of their failure probabilities must fit one ledger
-	ready []*ledger.Reservation
+	relation accountant.Relation
+	event    accountant.Event
+	size     int // number per ledger; the sum of their failure probabilities must fit one ledger
+	ready    []*ledger.Reservation
 }
 
 func (p *reservations) take() *ledger.Reservation {
 	if len(p.ready) == 0 {
-		l := must(ledger.New(ledger.Config{Unit: "record of an audit", Relation: accountant.ReplaceOne, Epsilon: 1e15, Delta: 0.9}))
+		l := must(ledger.New(ledger.Config{Unit: "record of an audit", Relation: p.relation, Epsilon: 1e15, Delta: 0.9}))
 		p.ready = must(l.ReserveBatch(slices.Repeat([]accountant.Event{p.event}, p.size)))
 	}
 	r := p.ready[0]
@@ -230,8 +231,14 @@ func (p *reservations) take() *ledger.Reservation {
 }
 
 func each[O comparable](event accountant.Event, run func(r *ledger.Reservation, key rng.Key) (O, error)) side[O] {
+	return eachOf(accountant.ReplaceOne, event, run)
+}
+
+func eachOf[O comparable](
+	relation accountant.Relation, event accountant.Event, run func(r *ledger.Reservation, key rng.Key) (O, error),
+) side[O] {
 	return func(key rng.Key, _ int) audit.Run[O] {
-		p := &reservations{event: event, size: 1000}
+		p := &reservations{relation: relation, event: event, size: 1000}
 		if failure := must(pure(event)(0)).Delta; failure > 0 {
 			p.size = max(1, int(min(1000, 0.5/failure)))
 		}

@@ -58,7 +58,7 @@ func TestNothingShippedIsRefuted(t *testing.T) {
 		"lnmax": 0.88, "exponential": 0.98, "permute-and-flip": 0.99,
 		"m-stab": 0.999, "m-stab-gaussian": 0.99, "m-stab-one-shot": 0.999,
 		"above-threshold": 0.999, "sparse-vector": 0.999, "sparse-vector-one-sided": 0.999,
-		"stable-svt": 0.99, "m-svec": 0.97,
+		"stable-svt": 0.99, "m-svec": 0.97, "silos": 0.999, "silos-shared": 0.95,
 	} {
 		assert.Greater(t, byLaw[name], least, name)
 	}
@@ -99,8 +99,10 @@ func TestRightlyDoneTheControlsPass(t *testing.T) {
 		runs("votes", "", 100_000, stated(1, 0), halfNoiseOf([]int{8, 2}), halfNoiseOf([]int{9, 1})),
 		byLaw("edge", "", pure(accountant.ExponentialMechanism{Epsilon: 2}), onePair(treeEdge(12, 12), treeEdge(13, 12))),
 		byLaw("tables", "", profile(accountant.Repeated{Event: accountant.DiscreteGaussian{Sigma: 1, Sensitivity: 1}, Count: 2}, accountant.AddRemove),
-			onePair(twoTables(1), twoTables(0))),
+			onePair(noisy([]int64{1, 1}, []int64{0, 0}))),
 		byLaw("public words", "", oneVote, onePair(wordsAndVote([]string{"a rash", "a rash"}, 1), wordsAndVote([]string{"a rash", "a rash"}, 0))),
+		byLaw("votes charged", "", profile(accountant.Repeated{Event: accountant.DiscreteGaussian{Sigma: 1, Sensitivity: 1}, Count: siloVotes + 1},
+			accountant.AddRemove), withoutEach(apart, siloVotes+1, false)),
 		canaries("dpsgd-again", canaryConfig(), unchanged, canaryConfig().NoiseMultiplier),
 	}
 	for _, r := range testkit.Must(Run(context.Background(), right, testOptions())) {

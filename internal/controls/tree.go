@@ -5,7 +5,6 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/internal/aggregate/marginals"
-	"github.com/pate-go/pate/rng"
 )
 
 // brokenTrees returns trees of noisy pairs (package marginals) with a wrong score or a wrong charge.
@@ -17,7 +16,7 @@ func brokenTrees() []Target {
 		}
 		return must(marginals.NewTree(marginals.TreeConfig{Bins: bins, Scale: 1, Sigma: 1, Relation: accountant.AddRemove})).Events()
 	}
-	tables := onePair(twoTables(1), twoTables(0))
+	tables := onePair(noisy([]int64{1, 1}, []int64{0, 0})) // a cell of each of two tables
 	charged := func(events ...accountant.Event) claimer {
 		return profile(accountant.Composed{Events: events}, accountant.AddRemove)
 	}
@@ -46,17 +45,4 @@ func treeEdge(rows, total float64) []float64 {
 	odds := distance([4]float64{1, 0, 0, 0}, [4]float64{6, 0, 0, 6 + more}) -
 		distance([4]float64{.25, .25, .25, .25}, [4]float64{4, 4, 4, more})
 	return []float64{-math.Log1p(math.Exp(-odds)), -math.Log1p(math.Exp(odds))}
-}
-
-// twoTables returns the joint distribution of two noisy cells, one per table. Both true values equal record.
-func twoTables(record int64) (law []float64) {
-	const reach = 12
-	noise, rest := must(rng.NewDiscreteGaussian(1)), 1.0
-	for a := int64(-reach); a <= reach; a++ {
-		for b := int64(-reach); b <= reach; b++ {
-			log := noise.LogProb(a-record) + noise.LogProb(b-record)
-			law, rest = append(law, log), rest-math.Exp(log)
-		}
-	}
-	return append(law, math.Log(math.Max(rest, math.SmallestNonzeroFloat64)))
 }

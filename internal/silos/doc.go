@@ -17,6 +17,6 @@
 // # Caveats
 //
 // A silo's file is as private as its rows. Noise is added where the counts are added, so this party sees the
-// counts. Hashes show only that the listed units differ. A silo that casts more votes than it states is
-// detected only if the numbers of votes contradict each other.
+// counts. Hashes show only that the listed units differ. A silo is trusted with its own counts: more votes of
+// each unit than stated are refused only if the total is impossible, or contradicts the manifest's units.
 package silos

@@ -203,6 +203,11 @@ func TestRefusals(t *testing.T) {
 		"features of own rows": {declared: 1, change: func(c *Casting) { c.Public.Path = c.Private.Path; c.Questions = 8 }, says: "public rows, features"},
 		"columns":              {declared: 1, change: func(c *Casting) { c.Reading.CSV.Drop = []string{"y"} }, says: "public rows, features"},
 		"one silo twice":       {declared: 1, change: func(c *Casting) { c.Silo = "hospital 0" }, says: "the same silo"},
+		"a vote more of each than stated": {salts: 2, change: func(c *Casting) { c.Votes = 4 }, says: "does not list the units that voted",
+			after: func(t *testing.T, paths []string) { // 36 votes, as of 12 units and not of 9
+				text := testkit.Must(os.ReadFile(paths[1]))
+				require.NoError(t, os.WriteFile(paths[1], bytes.Replace(text, []byte(`"votes":4`), []byte(`"votes":3`), 1), 0o600))
+			}},
 		"units of others": {salts: 2, says: "does not list the units that voted", after: func(t *testing.T, paths []string) {
 			counts, _ := testkit.Must2(open(paths[1]))
 			var b bytes.Buffer
