@@ -12,10 +12,9 @@ import (
 	"github.com/pate-go/pate/internal/parallel"
 )
 
-// Matrix is a row-major matrix. Element (i, j) is Data[i*Stride+j]. The last row needs no padding.
+// Matrix is a row-major matrix: element (i, j) is Data[i*Stride+j].
 type Matrix = blas32.General
 
-// New returns a matrix of zeros.
 func New(rows, cols int) Matrix {
 	return Matrix{Rows: rows, Cols: cols, Stride: max(1, cols), Data: make([]float32, rows*cols)}
 }
@@ -35,7 +34,7 @@ func Columns(m Matrix, from, to int) Matrix {
 	return m
 }
 
-// Pick returns a copy of some rows of m, in the order of indices.
+// Pick returns a copy of the rows of m with the given indices, in their order.
 func Pick(m Matrix, indices []int) Matrix {
 	out := New(len(indices), m.Cols)
 	for i, r := range indices {
@@ -44,7 +43,7 @@ func Pick(m Matrix, indices []int) Matrix {
 	return out
 }
 
-// Check returns an error for a matrix without columns or with too few data. A matrix may have no rows.
+// Check returns an error if m has no columns or too few data. A matrix without rows is valid.
 func Check(m Matrix) error {
 	// The products that a simpler condition needs could overflow.
 	if m.Rows < 0 || m.Cols < 1 || m.Stride < m.Cols || m.Rows > 0 && (len(m.Data) < m.Cols || (len(m.Data)-m.Cols)/m.Stride < m.Rows-1) {
@@ -53,10 +52,10 @@ func Check(m Matrix) error {
 	return nil
 }
 
-// Finite reports whether all values of v are finite. The sum of their squares in float64 is then finite.
+// Finite reports whether all values of v are finite.
 func Finite(v []float32) bool { return mathx.IsFinite(kernel.SquaredNorm(v)) }
 
-// NotFinite returns the first row of m with a value that is not finite, or -1.
+// NotFinite returns the index of the first row of m with a value that is not finite, or -1.
 func NotFinite(m Matrix) int {
 	for i := range m.Rows {
 		if !Finite(Row(m, i)) {
@@ -66,7 +65,7 @@ func NotFinite(m Matrix) int {
 	return -1
 }
 
-// Argmax returns the index of the largest value. In a tie it returns the lowest index.
+// Argmax returns the index of the largest value of v, and the lowest such index in a tie.
 func Argmax[T float32 | int64](v []T) int {
 	best := 0
 	for i, x := range v {
@@ -77,8 +76,8 @@ func Argmax[T float32 | int64](v []T) int {
 	return best
 }
 
-// Largest returns the index of the largest output. In a tie it returns the lowest index. If an output is
-// ±Inf or NaN, it returns an error.
+// Largest returns the index of the largest output, and the lowest such index in a tie. An output that is
+// infinite or NaN is an error.
 func Largest(outputs []float32) (int, error) {
 	for k, v := range outputs {
 		if v-v != 0 {
@@ -88,8 +87,8 @@ func Largest(outputs []float32) (int, error) {
 	return Argmax(outputs), nil
 }
 
-// Present returns the classes that occur in labels, ascending, and for every label the index of its class in
-// present. Labels are in [0, classes).
+// Present returns the classes that occur in labels, in ascending order. The result index[i] is the position
+// of labels[i] in present. Labels must be in [0, classes).
 func Present[I int | int32](labels []int, classes int) (present []int, index []I) {
 	at := make([]I, classes)
 	for _, y := range labels {
@@ -120,22 +119,22 @@ func MulAB(dst, a, b Matrix) {
 	kernel.MulAB(dst.Data, dst.Stride, a.Data, a.Stride, b.Data, b.Stride, a.Rows, b.Cols, a.Cols)
 }
 
-// MulBT sets dst to a times the transpose of b.
+// MulBT sets dst to a·bᵀ.
 func MulBT(dst, a, b Matrix) {
 	kernel.MulBT(dst.Data, dst.Stride, a.Data, a.Stride, b.Data, b.Stride, a.Rows, b.Rows, a.Cols)
 }
 
-// AddATB adds the transpose of a times b to dst.
+// AddATB adds aᵀ·b to dst.
 func AddATB(dst, a, b Matrix) {
 	kernel.AddATB(dst.Data, dst.Stride, a.Data, a.Stride, b.Data, b.Stride, a.Cols, b.Cols, a.Rows)
 }
 
-// RBF computes the Gaussian kernel exp(-Gamma |x-z|²).
+// RBF is the Gaussian kernel exp(-Gamma |x-z|²).
 type RBF struct{ Gamma float32 }
 
-// Block sets dst[i][j] to the kernel of row i of x and row j of z. normX and normZ hold the squared norms of
-// the rows. The rounding error of a squared distance is a few 1e-7 of |x|² + |z|², and negative distances
-// count as zero.
+// Block sets dst[i][j] to the kernel of row i of x and row j of z. The slices normX and normZ hold the
+// squared norms of the rows. The rounding error of a squared distance is a few 1e-7 of |x|² + |z|². A
+// negative distance counts as zero.
 func (k RBF) Block(dst, x Matrix, normX []float32, z Matrix, normZ []float32) {
 	MulBT(dst, x, z)
 	for i := range dst.Rows {
@@ -143,11 +142,11 @@ func (k RBF) Block(dst, x Matrix, normX []float32, z Matrix, normZ []float32) {
 	}
 }
 
-// Cholesky is the upper triangular factor R of a symmetric positive definite matrix RᵀR.
+// Cholesky is the upper triangular factor R of a symmetric positive definite matrix a = RᵀR.
 //
-// Nearly all of the work is in float32 matrix products. R is the exact factor of a nearby matrix, whose
-// element (i, j) differs from a_ij by about 1e-7 sqrt(a_ii a_jj). The norm of this difference grows with the
-// square root of the number of rows. A matrix with eigenvalues below this norm may have no factor.
+// Most operations are products of float32 matrices. R is the exact factor of a matrix whose element (i, j)
+// differs from a_ij by about 1e-7 sqrt(a_ii a_jj). The norm of this difference grows with the square root of
+// the number of rows. If a has eigenvalues below this norm, a may have no factor.
 type Cholesky struct {
 	r        Matrix   // undefined below the diagonal
 	inverses []Matrix // of the diagonal blocks
@@ -157,8 +156,8 @@ const choleskyBlock = 64
 
 const choleskyTile = 256
 
-// Factorize returns the factor of the square matrix a, and whether the factor exists. It reads the upper
-// triangle of a and overwrites a. To the last bit, the result does not depend on the number of processors.
+// Factorize returns the Cholesky factor of the square matrix a, or false if there is none. It reads the upper
+// triangle of a and overwrites a. The number of processors does not change a bit of the result.
 func Factorize(a Matrix) (Cholesky, bool) {
 	n := a.Rows
 	c := Cholesky{r: a}
@@ -195,7 +194,6 @@ func Factorize(a Matrix) (Cholesky, bool) {
 	return c, true
 }
 
-// factorizeBlock replaces a diagonal block by its factor, and returns the inverse of the factor.
 func factorizeBlock(a Matrix) (Matrix, bool) {
 	var r, inverse [choleskyBlock][choleskyBlock]float64
 	n := a.Rows

@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// Rectify sets dst to max(src, 0), element by element. NaN stays NaN, and -0 becomes 0. dst and src may
+// Rectify sets every dst[i] to max(src[i], 0). NaN stays NaN, and -0 becomes 0. The slices dst and src may
 // coincide.
 func Rectify[T Float](dst, src []T) {
 	match(len(dst) == len(src))
@@ -18,8 +18,9 @@ func Rectify[T Float](dst, src []T) {
 	}
 }
 
-// Gate sets dst to src where y is positive and to 0 elsewhere. It is the gradient of Rectify with result y.
-// If y is NaN, its sign decides. All slices have equal length, and dst and src may coincide.
+// Gate sets dst[i] to src[i] where y[i] is positive, and to 0 elsewhere. It is the gradient of Rectify with
+// result y. For a NaN in y, its sign bit decides. All slices have equal length. The slices dst and src may
+// coincide.
 func Gate[T Float](dst, y, src []T) {
 	match(len(y) == len(dst) && len(src) == len(dst))
 	done := whole[T](len(dst), 8)
@@ -39,7 +40,6 @@ func bitsOf[T Float](v T) int64 {
 	return *(*int64)(unsafe.Pointer(&v))
 }
 
-// ofBits inverts bitsOf.
 func ofBits[T Float](b int64) (v T) {
 	if unsafe.Sizeof(v) == 4 {
 		*(*int32)(unsafe.Pointer(&v)) = int32(b)
@@ -73,28 +73,28 @@ func AddToRows[T Float](dst []T, ldd int, v []T, m, n int) {
 	}
 }
 
-// Centre sets dst to (src - mean)·scale, clamped to [-far, far], where far >= 0. The difference is rounded to
-// float32 and multiplied in float64. NaN stays NaN. All slices have equal length, and dst and src may
-// coincide. All paths give the same bits.
-func Centre(dst, src, mean []float32, scale float64, far float32) {
+// Centre sets dst to (src - mean)·scale, clamped to [-limit, limit]. The difference is rounded to float32 and
+// multiplied in float64. NaN stays NaN. All slices have equal length. The slices dst and src may coincide.
+// All paths give equal bits.
+func Centre(dst, src, mean []float32, scale float64, limit float32) {
 	match(len(src) == len(dst) && len(mean) == len(dst))
 	done := whole[float32](len(dst), 8)
 	if done > 0 {
-		centre32(&dst[0], &src[0], &mean[0], done, scale, far)
+		centre32(&dst[0], &src[0], &mean[0], done, scale, limit)
 	}
 	for i := done; i < len(dst); i++ {
 		d := float32(float64(src[i]-mean[i]) * scale)
-		if d > far {
-			d = far
-		} else if d < -far {
-			d = -far
+		if d > limit {
+			d = limit
+		} else if d < -limit {
+			d = -limit
 		}
 		dst[i] = d
 	}
 }
 
-// NotBelow returns the first index where x - y, rounded, is NaN or at least floor. If there is none, it
-// returns len(x). x and y must have equal length.
+// NotBelow returns the first index at which x - y, rounded, is NaN or at least floor, or len(x) if there is
+// none. The slices x and y have equal length.
 func NotBelow(x, y []float32, floor float32) int {
 	match(len(x) == len(y))
 	place := whole[float32](len(x), 8)
@@ -107,7 +107,8 @@ func NotBelow(x, y []float32, floor float32) int {
 	return place
 }
 
-// SquareRoots sets dst to the square roots of src, or 0 where src is not positive. dst and src may coincide.
+// SquareRoots sets dst[i] to the square root of src[i], or to 0 if src[i] is not positive. The slices dst and
+// src may coincide.
 func SquareRoots(dst, src []float32) {
 	match(len(src) == len(dst))
 	done := whole[float32](len(dst), 8)
@@ -122,25 +123,26 @@ func SquareRoots(dst, src []float32) {
 	}
 }
 
-// Polar sets length and turn to the polar coordinates of the vectors (right - left, below - above). An angle
-// a in [0, 2π] gives the turn a·perRadian. The error of the angle is below 1e-6 radians. The angle of a zero
-// vector is arbitrary or NaN. All slices have equal length. All paths give the same bits.
-func Polar(length, turn, right, left, below, above []float32, perRadian float32) {
-	for _, x := range [][]float32{turn, right, left, below, above} {
+// Polar computes the polar coordinates of the vectors (right - left, below - above). It sets scaled to the
+// angle in [0, 2π] times perRadian. The error of the angle is below 1e-6 radians. The angle of a zero vector
+// is arbitrary or NaN. All slices have equal length. All paths give equal bits.
+func Polar(length, scaled, right, left, below, above []float32, perRadian float32) {
+	for _, x := range [][]float32{scaled, right, left, below, above} {
 		match(len(x) == len(length))
 	}
 	done := whole[float32](len(length), 8)
 	if done > 0 {
-		polar32(&length[0], &turn[0], &right[0], &left[0], &below[0], &above[0], done, perRadian)
+		polar32(&length[0], &scaled[0], &right[0], &left[0], &below[0], &above[0], done, perRadian)
 	}
 	for i := done; i < len(length); i++ {
-		length[i], turn[i] = polarOf(right[i]-left[i], below[i]-above[i])
-		turn[i] *= perRadian
+		length[i], scaled[i] = polarOf(right[i]-left[i], below[i]-above[i])
+		scaled[i] *= perRadian
 	}
 }
 
-// polarOf returns length and angle of a vector. It maps the vector into the first eighth of the circle, where
-// a polynomial computes the arctangent (Cephes, atanf). The conversions prevent compilers from fusing.
+// polarOf returns the polar coordinates of the vector (x, y). It reflects the vector into the first eighth of
+// the circle, where a polynomial computes the arctangent (Cephes, atanf). The conversions prevent compilers
+// from fusing operations.
 func polarOf(x, y float32) (length, angle float32) {
 	ax, ay := withoutSign(x), withoutSign(y)
 	short, long := ax, ay
@@ -171,8 +173,8 @@ func polarOf(x, y float32) (length, angle float32) {
 
 func withoutSign(v float32) float32 { return math.Float32frombits(math.Float32bits(v) &^ (1 << 31)) }
 
-// Between sets dst[i] to the sum of upper[i], upper[i+1], lower[i] and lower[i+1], weighted with the four
-// weights. upper and lower have one element more than dst.
+// Between sets dst[i] to the sum of upper[i], upper[i+1], lower[i] and lower[i+1], multiplied by the four
+// weights.
 func Between(dst, upper, lower []float32, weights [4]float32) {
 	match(len(upper) == len(dst)+1 && len(lower) == len(dst)+1)
 	done := whole[float32](len(dst), 8)
@@ -184,7 +186,7 @@ func Between(dst, upper, lower []float32, weights [4]float32) {
 	}
 }
 
-// ScaleUpTo sets dst to min(factor·src, most), element by element. dst and src may coincide.
+// ScaleUpTo sets dst[i] to min(factor·src[i], most). The slices dst and src may coincide.
 func ScaleUpTo(dst []float32, factor float32, src []float32, most float32) {
 	match(len(src) == len(dst))
 	done := whole[float32](len(dst), 8)

@@ -9,36 +9,37 @@ const (
 	// tileRows is the largest number of rows of a register tile. Six rows of two vectors take twelve
 	// registers.
 	tileRows = 6
-	// tileBytes is the width of a register tile, two vectors: 16 float32 or 8 float64.
+	// tileBytes is the width of a register tile: two vectors of AVX2.
 	tileBytes = 64
-	// broadRows is the largest number of rows of an AVX-512 tile. Its width is at most broadest x tileBytes.
+	// broadRows is the largest number of rows of a register tile with AVX-512, and broadest·tileBytes its
+	// largest width.
 	broadRows = 9
 	broadest  = 3
-	// mulRun is the length of a chain of products. A panel with mulRun rows takes half of the L1 cache.
+	// mulRun is the number of products that are summed one after another. A panel with mulRun rows takes half
+	// of the L1 cache.
 	mulRun = 256
-	// addRun is the length of a chain in sums over rows.
-	addRun = 48
-	// addDepth is the number of rows that are summed at a time.
+	// addRun is like mulRun, for sums over rows.
+	addRun   = 48
 	addDepth = 5 * addRun
-	// dotRun is the length of a chain in inner products. Each lane of a vector has its own chain.
+	// dotRun is like mulRun, for one vector lane of an inner product.
 	dotRun = 1024
-	// Inner products are faster than tiles if their length is at least dotFrom and there are at most dotCols
-	// columns. For a packed factor the limit is packedDotCols columns.
+	// Products with at most dotCols columns (packedDotCols for a packed factor), each of length dotFrom or
+	// more, are computed as inner products, which is then faster than tiles.
 	dotFrom       = 32
 	dotCols       = 16
 	packedDotCols = 12
 	dotRows       = 128
-	// From packFrom rows on, copying a panel of the right factor is faster than reading it in place.
+	// From packFrom rows on, a copied panel of the right factor is faster than the right factor in place.
 	packFrom = 64
-	// With AVX-512, AddATB copies no factor for at most placeTo rows.
+	// placeTo is the number of rows up to which AddATB copies no factor, with AVX-512.
 	placeTo = 256
 )
 
-// width returns the number of columns of a panel.
 func width[T Float]() int { return tileBytes / int(unsafe.Sizeof(T(0))) }
 
-// abreast returns how many of n remaining columns are computed together: one panel, or at most broadest
-// panels. Because a single panel is slow, the last four panels are computed two by two.
+// abreast returns the number of columns that are computed next, if n columns remain. This is one panel, or at
+// most broadest panels with AVX-512. A single panel is slow, so the last four panels are computed in two
+// pairs.
 func abreast[T Float](n int) int {
 	w := width[T]()
 	switch {
@@ -57,7 +58,7 @@ func height[T Float]() int {
 	return tileRows
 }
 
-// MulBT sets dst (m x n) to the product of a (m x k) and the transpose of b (n x k).
+// MulBT sets dst (m x n) to a·bᵀ, where a is m x k and b is n x k.
 func MulBT[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
 	check(dst, ldd, m, n)
 	check(a, lda, m, k)
@@ -72,7 +73,7 @@ func MulBT[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k in
 	}
 }
 
-// MulAB sets dst (m x n) to the product of a (m x k) and b (k x n).
+// MulAB sets dst (m x n) to a·b, where a is m x k and b is k x n.
 func MulAB[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
 	check(dst, ldd, m, n)
 	check(a, lda, m, k)
@@ -87,9 +88,9 @@ func MulAB[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k in
 	}
 }
 
-// AddATB adds the product of the transpose of a (k x m) and b (k x n) to dst (m x n). It sums the k rows in
-// runs of 48, and then sums the runs. For finite a and b and a zero dst, the error of an element is at most
-// gamma_d sum_p |a_pi b_pj|. Here d = 48 + k/48, gamma_d = d u/(1 - d u), and u is the unit roundoff.
+// AddATB adds aᵀ·b to dst (m x n), where a is k x m and b is k x n. It sums the k rows in runs of 48, and
+// then sums the runs. For finite a and b and a zero dst, the error of an element is at most gamma_d sum_p
+// |a_pi b_pj|. Here d = 48 + k/48, gamma_d = d u/(1 - d u), and u is the unit roundoff.
 func AddATB[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
 	check(dst, ldd, m, n)
 	check(a, lda, k, m)
@@ -105,7 +106,7 @@ func AddATB[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k i
 			product(dst, ldd, a[p*lda:], 1, lda, b[p*ldb:], ldb, m, n, min(most, k-p), addRun, true)
 		}
 	default:
-		addTurned(dst, ldd, a, lda, b, ldb, m, n, k)
+		addTransposed(dst, ldd, a, lda, b, ldb, m, n, k)
 	}
 }
 
@@ -117,7 +118,8 @@ func dotProducts[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n
 	}
 }
 
-// panelled computes MulBT or MulAB by copying panels of b, so that the rows of a panel are adjacent.
+// panelled computes MulBT or MulAB after copying panels of b, so that the rows of a panel are adjacent in
+// memory.
 func panelled[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int, transposed bool) {
 	shared := panelBuffers.Get().(*panelBuffer)
 	defer panelBuffers.Put(shared)
@@ -139,7 +141,7 @@ func panelled[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k
 	}
 }
 
-// product computes a product, some columns at a time. Element (i, p) of the left factor is a[i*rs+p*cs].
+// product computes a product. Element (i, p) of the left factor is a[i*rs+p*cs].
 func product[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n, k, run int, add bool) {
 	w, j := width[T](), 0
 	if pathOf[T]() > portable && m == 1 {
@@ -151,10 +153,11 @@ func product[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n,
 	}
 }
 
-// addTurned computes AddATB by transposing some rows of a at a time, so that factors are adjacent.
-func addTurned[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
-	shared := turnedBuffers.Get().(*turnedBuffer)
-	defer turnedBuffers.Put(shared)
+// addTransposed computes AddATB by transposing some rows of a at a time, so that the factors of each inner
+// product are adjacent in memory.
+func addTransposed[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
+	shared := transposeBuffers.Get().(*transposeBuffer)
+	defer transposeBuffers.Put(shared)
 	left, panels := panelIn[T](shared.left[:]), panelIn[T](shared.right[:])
 	w := width[T]()
 	most := mulRun
@@ -171,7 +174,7 @@ func addTurned[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, 
 			gather(panels, apart, b[p*ldb+from:], ldb, to-from, depth)
 			for i := 0; i < m; i += tall {
 				rows := min(tall, m-i)
-				turn(left, stride, a[p*lda+i:], lda, depth, rows)
+				copyTransposed(left, stride, a[p*lda+i:], lda, depth, rows)
 				for j, cols := from, 0; j < to; j += cols {
 					cols = abreast[T](to - j)
 					columns(dst[i*ldd+j:], ldd, left, stride, 1, panels[(j-from)/w*apart:], w, apart, rows, cols, depth, addRun, true)
@@ -187,8 +190,8 @@ func crowded[T Float](stride int) bool {
 	return min(past, period-past) < line
 }
 
-// columns computes n columns, where n is a result of abreast. The argument apart is the distance between
-// panels of b.
+// columns computes n columns of a product, where n is a result of abreast. The argument apart is the distance
+// between panels of b.
 func columns[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb, apart int, m, n, k, run int, add bool) {
 	if pathOf[T]() > portable {
 		fmaTiles(dst, ldd, a, rs, cs, b, ldb, apart, m, n, k, run, add)
@@ -197,9 +200,9 @@ func columns[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb, apart int
 	tile(dst, ldd, a, rs, cs, b, ldb, m, n, k, run, add)
 }
 
-// tile computes m x n elements of a product, in chains of length run. The first chain is stored in dst, or
-// added if add is set. All other chains are added. The explicit rounding of products prevents the compiler
-// from fusing only some copies of the expression.
+// tile computes m x n elements of a product, as sums of chains of run products. The first chain is stored in
+// dst, or added to dst if add is set. All other chains are added. Rounding every product explicitly prevents
+// compilers from fusing operations in only some copies of the expression.
 func tile[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n, k, run int, add bool) {
 	for from := 0; from < k; from += run {
 		depth := min(run, k-from)
@@ -240,12 +243,12 @@ type panelBuffer [(broadest*(mulRun+1) + 1) * tileBytes / 8]uint64
 
 var panelBuffers = sync.Pool{New: func() any { return new(panelBuffer) }}
 
-type turnedBuffer struct {
+type transposeBuffer struct {
 	left  [1 << 14]uint64
 	right [1<<17 + 1<<11]uint64
 }
 
-var turnedBuffers = sync.Pool{New: func() any { return new(turnedBuffer) }}
+var transposeBuffers = sync.Pool{New: func() any { return new(transposeBuffer) }}
 
 func panelIn[T Float](buffer []uint64) []T {
 	const words = tileBytes / 8
@@ -254,11 +257,10 @@ func panelIn[T Float](buffer []uint64) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(&buffer[0])), len(buffer)*8/int(unsafe.Sizeof(T(0))))
 }
 
-// transpose copies the columns of b (cols x depth) to the rows of panel, and zeros the rest of each row.
 func transpose[T Float](panel, b []T, ldb, cols, depth int) {
 	w := width[T]()
 	panel = panel[:depth*w]
-	turn(panel, w, b, ldb, cols, depth)
+	copyTransposed(panel, w, b, ldb, cols, depth)
 	if cols == w {
 		return
 	}
@@ -267,16 +269,16 @@ func transpose[T Float](panel, b []T, ldb, cols, depth int) {
 	}
 }
 
-// Transpose sets dst (n x m) to the transpose of b (m x n).
+// Transpose sets dst (n x m) to bᵀ, where b is m x n.
 func Transpose[T Float](dst []T, ldd int, b []T, ldb, m, n int) {
 	check(dst, ldd, n, m)
 	check(b, ldb, m, n)
 	if m > 0 && n > 0 {
-		turn(dst, ldd, b, ldb, m, n)
+		copyTransposed(dst, ldd, b, ldb, m, n)
 	}
 }
 
-func turn[T Float](dst []T, ldd int, b []T, ldb, m, n int) {
+func copyTransposed[T Float](dst []T, ldd int, b []T, ldb, m, n int) {
 	done := 0 // number of elements of eight rows of b that are done
 	for i := range m {
 		if i%8 == 0 {
@@ -296,8 +298,8 @@ func turn[T Float](dst []T, ldd int, b []T, ldb, m, n int) {
 	}
 }
 
-// gather copies b (depth x cols) to panels that are stride elements apart, and zeros the rest of the last
-// panel.
+// gather copies b (depth x cols) to panels that are stride elements apart, and zeros the unused columns of
+// the last panel.
 func gather[T Float](panels []T, stride int, b []T, ldb, cols, depth int) {
 	w := width[T]()
 	for p := range depth {

@@ -7,7 +7,7 @@ import (
 
 type Float interface{ float32 | float64 }
 
-// path is the instruction set of the loops. A machine that supports a path supports all smaller paths.
+// path is an instruction set. A machine that supports a path also supports all smaller paths.
 type path uint8
 
 const (
@@ -23,7 +23,6 @@ func pathOf[T Float]() path {
 	return portable
 }
 
-// check panics unless x has room for rows of cols elements with stride ld.
 func check[T Float](x []T, ld, rows, cols int) {
 	if rows < 0 || cols < 0 {
 		panic("kernel: negative dimension")
@@ -51,8 +50,8 @@ func zero[T Float](dst []T, ldd, m, n int) {
 	}
 }
 
-// AddInts adds noise to total, and then sets scaled to total times scale. The conversion of total to float64
-// and the product round once each. All slices have equal length.
+// AddInts adds noise to total, and then sets scaled to total times scale. Converting total to float64 and
+// multiplying round once each. All slices have equal length.
 func AddInts(scaled []float64, total, noise []int64, scale float64) {
 	match(len(total) == len(scaled) && len(noise) == len(scaled))
 	done := whole[float32](len(scaled), 4)
@@ -65,8 +64,8 @@ func AddInts(scaled []float64, total, noise []int64, scale float64) {
 	}
 }
 
-// Descend replaces every parameter x by x - rate (gradient + decay x). It computes in float64 without fusing,
-// and rounds to T. It reports whether all parameters are finite. Both slices have equal length.
+// Descend replaces every parameter x by x - rate (gradient + decay x), computed in float64 without fusing and
+// rounded to T. It reports whether all parameters are finite. Both slices have equal length.
 func Descend[T Float](parameters []T, gradient []float64, decay, rate float64) (finite bool) {
 	match(len(parameters) == len(gradient))
 	done := whole[T](len(parameters), 4)
@@ -84,7 +83,7 @@ const distanceSums = 4
 
 // SquaredDistances sets dst[i] to the squared distance between x and row places[i] of rows. Element p is
 // added to partial sum p mod 4, and elements after the last complete four to partial sum 0. The partial sums
-// are then added in pairs. All paths give the same bits.
+// are then added in pairs. All paths give equal bits.
 func SquaredDistances(dst, x, rows []float32, ld int, places []int32) {
 	match(len(dst) == len(places))
 	for _, p := range places {
@@ -123,8 +122,9 @@ func SquaredDistances(dst, x, rows []float32, ld int, places []int32) {
 
 const distancesAtOnce = 32
 
-// MaxTaps sets best[c] to the largest of the values x[c+taps[t]], and winner[c] to the first t with this
-// value. There are at most 256 taps. Bits are compared, so -0 is below 0, and positive NaN is above infinity.
+// MaxTaps sets best[c] to the largest value x[c+taps[t]] over t, and winner[c] to the first t with this
+// value. There are at most 256 taps. Comparison is by bits, so -0 is below 0, and positive NaN above
+// infinity.
 func MaxTaps[T Float](best []T, winner []uint8, x []T, taps []int) {
 	checkTaps(len(best), winner, x, taps)
 	done := whole[T](len(best), 8)
@@ -142,8 +142,8 @@ func MaxTaps[T Float](best []T, winner []uint8, x []T, taps []int) {
 	}
 }
 
-// AddToTaps is the gradient of MaxTaps: it adds src[c] to dst[c+taps[winner[c]]] for ascending c. Taps must
-// ascend.
+// AddToTaps is the gradient of MaxTaps: it adds src[c] to dst[c+taps[winner[c]]], for ascending c. The taps
+// must be in ascending order.
 func AddToTaps[T Float](dst []T, winner []uint8, src []T, taps []int) {
 	checkTaps(len(src), winner, dst, taps)
 	done := whole[T](len(src), 8)
@@ -166,19 +166,19 @@ func checkTaps[T Float](n int, winner []uint8, x []T, taps []int) {
 
 func order[T Float](v T) int64 { return orderOf(bitsOf(v)) }
 
-// orderOf maps the bits of a number to an integer with the same order, where -0 is below +0. It is its own
-// inverse.
+// orderOf maps the bits of floating-point numbers to integers in the same order, with -0 below +0. It is its
+// own inverse.
 func orderOf(b int64) int64 { return b ^ int64(uint64(b>>63)>>1) }
 
-// Sparse is a matrix in compressed rows. Row i has the nonzero elements weights[start[i]:start[i+1]], in the
-// columns places[start[i]:start[i+1]]. The zero value has no rows. Concurrent use is safe.
+// Sparse is a matrix in compressed rows: row i has the elements weights[start[i]:start[i+1]] in the columns
+// places[start[i]:start[i+1]], and 0 elsewhere. The zero value has no rows. Concurrent use is safe.
 type Sparse struct {
 	columns       int
 	start, places []int32
 	weights       []float32
 }
 
-// NewSparse returns a matrix with len(start)-1 rows. The caller must not change the slices afterwards.
+// NewSparse returns a matrix with len(start)-1 rows. The slices must not change afterwards.
 func NewSparse(columns int, start, places []int32, weights []float32) Sparse {
 	match(len(places) == len(weights) && len(start) != 0 && start[0] == 0 && int(start[len(start)-1]) == len(places))
 	for i, from := range start[1:] {
@@ -194,8 +194,7 @@ func NewSparse(columns int, start, places []int32, weights []float32) Sparse {
 	return Sparse{columns, start, places, weights}
 }
 
-// MulRows sets dst to the rows from <= i < to of the product of s and b. Matrix b has n columns. All paths
-// give the same bits.
+// MulRows sets dst to the rows from <= i < to of s·b, where b has n columns. All paths give equal bits.
 func (s Sparse) MulRows(dst []float32, ldd, from, to int, b []float32, ldb, n int) {
 	if from < 0 || from > to || to >= max(1, len(s.start)) {
 		panic("kernel: rows out of range")
@@ -221,7 +220,8 @@ func (s Sparse) MulRows(dst []float32, ldd, from, to int, b []float32, ldb, n in
 	}
 }
 
-// AddRows adds the sum of the rows of a (m x n) to dst. It sums rows in runs of 48, and then sums the runs.
+// AddRows adds the sum of the rows of a (m x n) to dst. It sums the rows in runs of 48, and then sums the
+// runs.
 func AddRows[T Float](dst []T, a []T, lda, m, n int) {
 	check(dst, n, 1, n)
 	check(a, lda, m, n)
@@ -250,7 +250,7 @@ func AddRows[T Float](dst []T, a []T, lda, m, n int) {
 	}
 }
 
-// CopyRow copies src to dst and prefetches next, the row of the next call. All slices have equal length.
+// CopyRow copies src to dst and prefetches next, the src of the next call. All slices have equal length.
 func CopyRow[T Float](dst, src, next []T) {
 	match(len(src) == len(dst) && len(next) == len(dst))
 	done := whole[T](len(dst), 16)
@@ -260,7 +260,7 @@ func CopyRow[T Float](dst, src, next []T) {
 	copy(dst[done:], src[done:])
 }
 
-// Scale sets dst to factor times src, element by element. dst and src may coincide.
+// Scale sets dst[i] to factor·src[i]. The slices dst and src may coincide.
 func Scale[T Float](dst []T, factor T, src []T) {
 	match(len(dst) == len(src))
 	done := whole[T](len(src), 8)
@@ -272,10 +272,9 @@ func Scale[T Float](dst []T, factor T, src []T) {
 	}
 }
 
-// Gaussian replaces each inner product xz of a row x and a row z by the Gaussian kernel exp(-gamma |x-z|²).
-// The argument norm is |x|², and norms holds |z|² for each z. A squared distance |x|² + |z|² - 2xz below 0
-// counts as 0. The exponential has a relative error below 1e-7. Below e^-87, and for NaN, it is 0. All paths
-// give equal bits.
+// Gaussian replaces each inner product xz in products by the Gaussian kernel exp(-gamma |x-z|²). The argument
+// norm is |x|², and norms holds each |z|². A squared distance |x|² + |z|² - 2xz below 0 counts as 0. The
+// exponential has a relative error below 1e-7. It is 0 below e^-87 and for NaN. All paths give equal bits.
 func Gaussian(products []float32, norm float32, norms []float32, gamma float32) {
 	match(len(norms) == len(products))
 	if pathOf[float32]() > portable {
@@ -298,7 +297,7 @@ func Gaussian(products []float32, norm float32, norms []float32, gamma float32) 
 	}
 }
 
-// exp32 returns eˣ for x <= 0 with a relative error below 1e-7. For NaN, and for x <= -87, it returns 0.
+// exp32 returns eˣ for x <= 0 with a relative error below 1e-7, and 0 for NaN and for x <= -87.
 //
 // Let x = (n + r) ln 2 / 64 with |r| <= 1/2, in float64. Then eˣ is 2^(n/64), from a table and a power of 2,
 // times the factor e^(r ln 2 / 64). The Taylor polynomial of degree 2 of this factor has a remainder below
@@ -319,7 +318,6 @@ func exp32(x float32) float32 {
 	return float32(power + float64(power*float64(r*(unit+float64(r*(unit*unit/2))))))
 }
 
-// roots holds the bits of 2^(i/64).
 var roots = func() (bits [64]uint64) {
 	for i := range bits {
 		bits[i] = math.Float64bits(math.Exp2(float64(i) / 64))

@@ -4,8 +4,8 @@ package kernel
 
 import "golang.org/x/sys/cpu"
 
-// machine is the fastest path that the machine and the operating system support. GODEBUG can disable
-// instructions, as in GODEBUG=cpu.avx512f=off.
+// machine is the fastest path that the processor and the operating system support. GODEBUG can disable
+// instruction sets, as in GODEBUG=cpu.avx512f=off.
 var machine = func() path {
 	x := &cpu.X86
 	switch {

@@ -7,13 +7,13 @@ import (
 
 const strip = 16
 
-// Mirror is a pair of matrix products, even and odd, of which the sum and the difference are needed.
+// Mirror is a pair of matrices, even and odd, for the sum and the difference of two matrix products.
 type Mirror struct {
 	Even, Odd []float32 // M x KE and M x KO
 	M, KE, KO int
 }
 
-// Strips locates strips of 16 columns in a slice. Row r of strip s begins at index At + r Row + s Step.
+// Strips locates strips of 16 columns in a slice. Row r of strip s begins at index At + r·Row + s·Step.
 type Strips struct{ At, Row, Step int }
 
 func (s Strips) ends(rows, strips int) (least, most int) {
@@ -32,9 +32,9 @@ func (m Mirror) check() {
 	match(m.M >= 1 && m.KE >= 1 && m.KO >= 0 && len(m.Even) == m.M*m.KE && len(m.Odd) == m.M*m.KO)
 }
 
-// MulStrips multiplies strips of src by Even and by Odd. The strips of the even product have KE rows, and the
-// strips of the odd product KO rows. Row i of sum, in dst, becomes the sum of row i of both products. Row i
-// of difference, in dst, becomes their difference. If sum and difference coincide, the difference remains.
+// MulStrips multiplies KE rows of strips of src by Even, and KO rows by Odd. The arguments even and odd
+// locate these strips. The strips in dst at the argument sum become the sums of both products, and those at
+// the argument difference their differences. If sum and difference are equal, dst holds the differences.
 func (m Mirror) MulStrips(dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
 	if strips == 0 {
 		return
@@ -59,8 +59,6 @@ func setStrips(up, down []float32, e, o *[strip]float32) {
 	}
 }
 
-// moduli sets dst[i] to the modulus of re[i] + i im[i]. Each square, their sum and the square root are
-// rounded once.
 func moduli(dst, re, im []float32) {
 	for i := range dst {
 		// The conversions prevent compilers from fusing.
@@ -68,7 +66,7 @@ func moduli(dst, re, im []float32) {
 	}
 }
 
-// setModuli sets up to |e + o| + |e - o| and down to |e + o| - |e - o|, for complex strips.
+// setModuli sets up to |e + o| + |e - o| and down to |e + o| - |e - o|, for strips of complex numbers.
 func setModuli(up, down []float32, e, o *[strip]float32) {
 	const half = strip / 2
 	var a, b [strip]float32
@@ -96,7 +94,7 @@ func (m Mirror) prepare(dst []float32, sum, difference Strips, rows int, src []f
 	}
 }
 
-// each calls f for every strip s and row r, with the values of the even and the odd product in that row.
+// each calls f for every strip s and row r, with the row r of the even and of the odd product.
 func (m Mirror) each(src []float32, even, odd Strips, strips int, f func(s, r int, e, o *[strip]float32)) {
 	for s := range strips {
 		for r := range m.M {
@@ -117,22 +115,22 @@ func addRow(sum *[strip]float32, row []float32, first, step int, src []float32, 
 	}
 }
 
-// Quarters is a [Mirror] whose results have a second mirror symmetry, as for cosines and sines. Let a be the
-// product with the coefficients of even index in row r, and b the product with the coefficients of odd index.
-// Result r is a + b, and result Last - r is a - b. So the M rows up to r = Last/2 determine all results.
+// Quarters is a [Mirror] whose results have a second symmetry, as for cosines and sines. Let a be the product
+// with the coefficients of row r that have even indices, and b with odd indices. Result r is a + b, and
+// result Last - r is a - b. So the M rows up to r = Last/2 determine all results.
 type Quarters struct {
 	Mirror
 	Last int
 }
 
-// MulStrips is [Mirror.MulStrips] for results 0 to Last. If results coincide, result Last - r remains.
+// MulStrips is [Mirror.MulStrips] for results 0 to Last. If results r and Last - r have the same place in
+// dst, dst holds result Last - r.
 func (q Quarters) MulStrips(dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
 	q.mul(false, dst, sum, difference, src, even, odd, strips)
 }
 
 // Moduli is MulStrips for complex numbers. The first eight columns of a strip hold real parts, and the last
-// eight hold imaginary parts. Eight columns of sum and difference become the sums and differences of the
-// moduli.
+// eight hold imaginary parts. Eight columns of each result hold sums, or differences, of moduli.
 func (q Quarters) Moduli(dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
 	q.mul(true, dst, sum, difference, src, even, odd, strips)
 }
@@ -162,7 +160,8 @@ func (q Quarters) mul(moduli bool, dst []float32, sum, difference Strips, src []
 	}
 }
 
-// each calls f for every strip s and the rows r and Last - r, with the even and the odd product.
+// each calls f for every strip s and the rows r and Last - r, with this row of the even and of the odd
+// product.
 func (q Quarters) each(src []float32, even, odd Strips, strips int, f func(s, r int, e, o *[strip]float32)) {
 	for s := range strips {
 		for r := range q.M {
@@ -196,17 +195,17 @@ func Butterfly(sum, difference, a, b []float32) {
 	}
 }
 
-// Halves is a product of inputs that are mirrored about their middle. In results 0, 2, 4, ..., input Last - i
-// has the coefficient of input i. In results 1, 3, 5, ..., input Last - i has minus the coefficient of input
-// i. Even and Odd hold the coefficients of inputs 0 to Last/2. A middle input counts twice in even results
-// and cancels in odd results.
+// Halves is the matrix of a symmetric product. In results 0, 2, 4, ..., input Last - i has the coefficient of
+// input i. In results 1, 3, 5, ..., input Last - i has minus the coefficient of input i. Even and Odd hold
+// the coefficients of inputs 0 to Last/2. A middle input counts twice in even results and cancels in odd
+// results.
 type Halves struct {
 	Even, Odd []float32 // (M+1)/2 x Last/2+1 and M/2 x Last/2+1
 	M, Last   int
 }
 
-// MulStrips sets M rows of each strip of dst to the product with Last + 1 rows of src. dst must not overlap
-// src.
+// MulStrips sets M rows of each strip of dst to the product with Last + 1 rows of src. The slices must not
+// overlap.
 func (h Halves) MulStrips(dst []float32, to Strips, src []float32, from Strips, strips int) {
 	if strips == 0 {
 		return
@@ -238,13 +237,13 @@ func (h Halves) MulStrips(dst []float32, to Strips, src []float32, from Strips, 
 	}
 }
 
-// GroupOutputs is the number of results of a group.
+// GroupOutputs is the number of results of a group of [Groups].
 const GroupOutputs = 4
 
 // Groups is a pair of sparse matrices, for a filter and for its mirror image. The matrices multiply vectors
-// of eight numbers. A group has two products and four results. In one matrix a result is the sum of the two
-// products, in the other matrix their difference. A place is the index of the first of eight numbers.
-// Concurrent calls of Mul are safe.
+// of eight numbers. A group has two products and four results. A result is the sum of the two products in one
+// matrix, and their difference in the other. A place is the index of the first of eight numbers. Concurrent
+// calls of Mul are safe.
 type Groups struct {
 	in, out          []int32 // places in bytes
 	counts           []int32 // number of inputs of each product
@@ -259,7 +258,7 @@ type GroupInputs struct {
 	Weights []float32
 }
 
-// Add adds a group with two products. The argument out holds the places of the four results.
+// Add adds a group of two products. The argument out holds the places of the four results.
 func (g *Groups) Add(out [GroupOutputs]int, first, second GroupInputs) {
 	const lanes, bytes = 8, 4
 	place := func(p int, size *int) int32 {
@@ -281,8 +280,8 @@ func (g *Groups) Add(out [GroupOutputs]int, first, second GroupInputs) {
 	}
 }
 
-// Mul computes the results of both matrices. If groups share a place, the result of the last group remains.
-// If sum and difference are the same slice, the differences remain.
+// Mul computes the results of both matrices. If several groups have the same place, the last group determines
+// its result. If sum and difference are the same slice, it holds the differences.
 func (g *Groups) Mul(sum, difference, src []float32) {
 	g.check(sum, difference, src)
 	if len(g.out) == 0 {

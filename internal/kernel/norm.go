@@ -2,8 +2,8 @@ package kernel
 
 import "math"
 
-// SquaredNorm returns the sum of squares of x in float64. The relative error is below 2^-53 (len(x)/16 + 5),
-// and no float32 overflows or underflows. The result does not depend on the address of x.
+// SquaredNorm returns the sum of the squares of x in float64. The relative error is below 2^-53 (len(x)/16 +
+// 5), and float32 values neither overflow nor underflow. The result does not depend on the address of x.
 func SquaredNorm[T Float](x []T) float64 {
 	var s [normLanes]float64
 	if done := whole[T](len(x), normLanes); done > 0 {
@@ -41,8 +41,8 @@ func sumOf(s *[normLanes]float64) float64 {
 	return (a + c) + (b + d)
 }
 
-// Affine sets dst to (src - shift) times factor. Each float64 operation and the conversion to float32 round
-// once. dst and src have equal length and may coincide.
+// Affine sets dst to (src - shift)·factor. Each float64 operation and the conversion to float32 round once.
+// The slices dst and src have equal length and may coincide.
 func Affine(dst, src []float32, shift, factor float64) {
 	match(len(src) == len(dst))
 	done := whole[float32](len(dst), 8)
@@ -81,10 +81,10 @@ func SquaresAbout(x []float32, centre float64) float64 {
 	return sumOf(&s)
 }
 
-// FoldInt64 adds the nearest integers of src times perUnit (ties to even) to dst. It clears src and returns
-// the previous [SquaredNorm] of src. If a product is not below 2^51 in magnitude, the sums are meaningless.
-// The caller must detect this case by the large norm. The factor perUnit must have at most 24 significant
-// bits. Its products with float32 values are then exact in float64.
+// FoldInt64 adds src·perUnit, rounded to integers (ties to even), to dst. It clears src and returns the
+// previous [SquaredNorm] of src. If a product is not below 2^51 in magnitude, the sums are meaningless. The
+// caller must detect this case by the large norm. The factor perUnit must have at most 24 significant bits,
+// so that its products with float32 values are exact in float64.
 func FoldInt64(dst []int64, src []float32, perUnit float64) float64 {
 	match(len(dst) == len(src))
 	var s [normLanes]float64

@@ -7,14 +7,14 @@ import (
 	"unsafe"
 )
 
-// Packed is the right factor of products, stored in a fast layout. The zero value is an empty factor. Packing
-// another factor reuses the memory. Concurrent reads are safe.
+// Packed is the right factor of matrix products in a fast layout. The zero value is an empty matrix. Packing
+// another matrix reuses the memory. Concurrent calls of Mul are safe.
 type Packed[T Float] struct {
 	data []T // panels of the width of a tile, zero after column n; or columns
 	n, k int
 }
 
-// PackBT sets the factor to the transpose of b (n x k).
+// PackBT sets p to bᵀ, where b is n x k.
 func (p *Packed[T]) PackBT(b []T, ldb, n, k int) {
 	check(b, ldb, n, k)
 	p.shape(n, k)
@@ -33,7 +33,7 @@ func (p *Packed[T]) PackBT(b []T, ldb, n, k int) {
 	}
 }
 
-// PackAB sets the factor to b (k x n).
+// PackAB sets p to b (k x n).
 func (p *Packed[T]) PackAB(b []T, ldb, k, n int) {
 	check(b, ldb, k, n)
 	p.shape(n, k)
@@ -66,7 +66,7 @@ func (p *Packed[T]) shape(n, k int) {
 	p.data = p.data[:size]
 }
 
-// Mul sets dst (m x n) to the product of a (m x k) and the factor.
+// Mul sets dst (m x n) to a·p, where a is m x k.
 func (p *Packed[T]) Mul(dst []T, ldd int, a []T, lda, m int) {
 	check(dst, ldd, m, p.n)
 	check(a, lda, m, p.k)
@@ -91,8 +91,8 @@ func (p *Packed[T]) Mul(dst []T, ldd int, a []T, lda, m int) {
 
 const alignment = 64
 
-// Make returns n zeros, aligned to 64 bytes. For a slice of at least 2 MB, Make requests huge pages, which
-// need few address translations.
+// Make returns n zeros, aligned to 64 bytes. It requests huge pages for 2 MB or more, which need few address
+// translations.
 func Make[T float32 | float64 | int64](n int) []T {
 	if n == 0 {
 		return nil
@@ -125,7 +125,7 @@ func wholePages(b []byte) []byte {
 	return b[:len(b)/largePage*largePage]
 }
 
-// UnpackInt16 sets dst to src times unit, rounded once. Both slices have equal length.
+// UnpackInt16 sets dst to src·unit, rounded once. Both slices have equal length.
 func UnpackInt16(dst []float32, src []int16, unit float32) {
 	match(len(dst) == len(src))
 	done := whole[float32](len(dst), 16)
@@ -137,15 +137,15 @@ func UnpackInt16(dst []float32, src []int16, unit float32) {
 	}
 }
 
-// Fetch starts loading x into caches, without waiting.
+// Fetch starts loading x into caches and returns immediately.
 func Fetch(x []int16) {
 	if machine > portable && len(x) > 0 {
 		fetch16(&x[0], len(x))
 	}
 }
 
-// PackInt16 sets dst to src times perUnit, rounded to the nearest integer, ties to even. Products must be in
-// the range of int16. Both slices have equal length.
+// PackInt16 sets dst to src·perUnit, rounded to integers (ties to even). The products must be in the range of
+// int16. Both slices have equal length.
 func PackInt16(dst []int16, src []float32, perUnit float32) {
 	match(len(dst) == len(src))
 	done := whole[float32](len(dst), 16)
@@ -157,8 +157,8 @@ func PackInt16(dst []int16, src []float32, perUnit float32) {
 	}
 }
 
-// Largest returns the largest absolute value of x, or 0 if x is empty. If an element is not finite, Largest
-// returns infinity or NaN.
+// Largest returns the largest absolute value in x, or 0 if x is empty. It returns infinity or NaN if a value
+// is not finite.
 func Largest(x []float32) float32 {
 	const sign = 1 << 31
 	var most uint32
@@ -185,7 +185,7 @@ func LoadInt16(dst []int16, src []byte) {
 	}
 }
 
-// AppendInt16 appends integers to dst in the format of [LoadInt16].
+// AppendInt16 appends the integers in src to dst, in the format of [LoadInt16].
 func AppendInt16(dst []byte, src []int16) []byte {
 	from := len(dst)
 	dst = append(dst, bytesOf(src)...)

@@ -11,36 +11,38 @@ import (
 	"github.com/pate-go/pate/internal/dpsgd/moments"
 )
 
-// Config selects features and the noise multipliers of their statistics. At 0 a statistic is turned off.
+// Config selects features and the noise multipliers of their statistics. A statistic with multiplier 0 is not
+// computed.
 type Config struct {
 	Scattering bool `json:"scattering,omitzero"` // scattering transform
 	HOG        bool `json:"hog,omitzero"`        // oriented gradients, after the scattering features
-	// Deskew first straightens every image. It is for handwriting.
+	// Deskew straightens every image before the features are computed. It is meant for handwriting.
 	Deskew bool `json:"deskew,omitzero"`
-	// Gradients configures oriented gradients. The default is [features.StandardHOG].
+	// Gradients configures the oriented gradients. The default is [features.StandardHOG].
 	Gradients features.HOG `json:"gradients,omitzero"`
 
 	// SecondNoise is the noise multiplier of the second moment that whitens the scattering channels.
 	SecondNoise float64 `json:"second_noise,omitzero"`
-	// SecondClip bounds the Frobenius norm of an image's second moments, whose trace is at most 81.
+	// SecondClip bounds the Frobenius norm of the matrix of second moments of one image. The matrix has a
+	// trace of at most 81.
 	SecondClip float64 `json:"second_clip,omitzero"`
-	// Ridge is added to every eigenvalue before whitening, as a fraction of the largest eigenvalue.
+	// Ridge times the largest eigenvalue is added to every eigenvalue before whitening.
 	Ridge float64 `json:"ridge,omitzero"`
-	// MeanNoise and HOGMeanNoise are the noise multipliers of two means: of the scattering features and of
-	// the oriented gradients. For a mean, a row of d features is clipped to norm sqrt(d).
+	// MeanNoise is the noise multiplier of the mean of the scattering features, and HOGMeanNoise of the mean
+	// of the oriented gradients. A row of d features is clipped to norm sqrt(d) for its mean.
 	MeanNoise    float64 `json:"mean_noise,omitzero"`
 	HOGMeanNoise float64 `json:"hog_mean_noise,omitzero"`
 
 	Records int             `json:"-"` // public number of training records; divides sums
 	Workers int             `json:"-"` // at least 1
 	Cache   *features.Cache `json:"-"` // nil for no cache
-	// Progress, if not nil, is called at the beginning of each stage.
+	// Progress, if not nil, is called at the start of each stage.
 	Progress func(stage string) `json:"-"`
 }
 
-// Default returns a Config for scattering and oriented gradients with all statistics. It suits MNIST and
-// Fashion-MNIST. Tramer and Boneh (2021) also release noisy
-// statistics to normalise the channels of the scattering transform.
+// Default returns a Config with scattering, oriented gradients and all statistics. It suits MNIST and
+// Fashion-MNIST. Tramer and Boneh (2021) also normalise the channels of the scattering transform by noisy
+// statistics.
 func Default(records int) Config {
 	return Config{
 		Scattering: true, HOG: true,
@@ -49,7 +51,6 @@ func Default(records int) Config {
 	}
 }
 
-// groups is the number of groups of three channels. Each group is normalised separately.
 const groups = features.Channels / 3
 
 var errNeither = errors.New("charged: Config has neither Scattering nor HOG")
@@ -91,7 +92,8 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Events returns the events of the statistics, in the order of the reservations of [Prepare].
+// Events returns the events of the statistics. [Prepare] expects a reservation for each of them, in this
+// order.
 func (c Config) Events() []accountant.Event {
 	var events []accountant.Event
 	for _, m := range c.releases() {
@@ -100,8 +102,8 @@ func (c Config) Events() []accountant.Event {
 	return events
 }
 
-// releases returns the configurations of the statistics, in the order of Events. Events do not depend on the
-// clip norm, which is set to 1 if it depends on the images.
+// releases returns the configurations of the statistics in the order of Events. A clip norm that depends on
+// the images is 1 here, since events do not depend on it.
 func (c Config) releases() []moments.Config {
 	var all []moments.Config
 	for _, r := range []struct {
@@ -144,7 +146,7 @@ func (c Config) gradients() features.HOG {
 	return c.Gradients
 }
 
-// These limits are far above useful values. They bound the memory that reading a transform file can take.
+// maxSide, maxHOG and maxColumns bound the memory for reading a transform file.
 const (
 	maxSide    = 1 << 12
 	maxHOG     = 1 << 10
@@ -187,7 +189,6 @@ func (c Config) straight(e features.Extractor) features.Extractor {
 	return e
 }
 
-// Dim returns the number of features for images of this shape.
 func (c Config) Dim(shape dataset.Shape) (int, error) {
 	scattering, hog, err := c.extractors(shape)
 	if err != nil {

@@ -19,18 +19,18 @@ import (
 
 // Features holds the features of a training set and of a test set.
 type Features struct {
-	// Train is packed (see [dpsgd.Data.Packed]): scattering features, then oriented gradients.
+	// Train holds the scattering features, then the oriented gradients (see [dpsgd.Data.Packed]).
 	Train features.SideBySide
 	Test  blas32.General
-	// Transform computes the features of further images. It contains no private values.
+	// Transform computes the features of other images. It contains no private values.
 	Transform *Transform
 }
 
-// Prepare computes the features of train and test. Both must have images of the same shape, but test may be
-// empty. A record is a row of train, or all rows of a unit if ends is set, as in [dpsgd.Data]. A record
-// contributes to a statistic the mean over the record's rows, clipped as a whole. Config.Records is the
-// number of records. Prepare consumes one unused reservation for every event of cfg.Events(), in order. Equal
-// keys, data and configurations give equal features.
+// Prepare computes the features of train and test, which must have images of the same shape. The set test may
+// be empty. A record is a row of train, or all rows of a unit if ends is set (see [dpsgd.Data]). A record
+// contributes the mean of its rows to a statistic, clipped as a whole. Config.Records is the number of
+// records. Prepare consumes one unused reservation for every event of cfg.Events(), in order. Equal keys,
+// data and configurations give equal features.
 func Prepare(
 	ctx context.Context, train dataset.Set, ends []int, test dataset.Set, cfg Config, reservations []*ledger.Reservation, key rng.Key,
 ) (Features, error) {
@@ -128,7 +128,7 @@ func (p *preparation) whiten(part *part, x *features.Packed) error {
 	return part.whiten(x, p.cfg.Workers)
 }
 
-// center releases the mean of the rows. It clips a row of d features to norm sqrt(d).
+// center releases the mean of the rows of x. A row of d features is clipped to norm sqrt(d).
 func (p *preparation) center(part *part, x *features.Packed, noise float64) error {
 	p.cfg.Progress(part.stage + " mean")
 	_, cols := x.Dims()

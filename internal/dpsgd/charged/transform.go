@@ -20,8 +20,9 @@ import (
 	"github.com/pate-go/pate/internal/sealed"
 )
 
-// Transform computes features of images with released statistics. A model trained on [Features.Train] needs
-// the Transform for new images. A Transform is immutable and contains no private values.
+// Transform computes features of images from released statistics. A model that was trained on
+// [Features.Train] needs the Transform for new images. A Transform is immutable and contains no private
+// values.
 type Transform struct {
 	made  Config // only the parts and their settings
 	image dataset.Shape
@@ -37,7 +38,7 @@ type part struct {
 	mean      *moments.Mean      // nil for no mean
 }
 
-// ShapeError reports images that do not have the size of the training images.
+// ShapeError reports images of another size than the training images.
 type ShapeError struct{ Got, Want dataset.Shape }
 
 func (e *ShapeError) Error() string {
@@ -73,10 +74,9 @@ func (t *Transform) Releasable() bool {
 	return true
 }
 
-// Apply computes the features of every row of set, with at least one worker. The number of workers does not
-// affect the result. A row depends only on its own image. The rows equal the rows of [Prepare], to the last
-// bit on machines of one kind. Errors: [*ShapeError] for images of another size, and pixels that are not
-// finite.
+// Apply computes the features of every row of set. The features of a row depend only on this row, and not on
+// the argument workers, which must be at least 1. They equal the features from [Prepare], to the last bit on
+// machines of one kind. Images of another size give a [*ShapeError]. Pixels that are not finite are an error.
 func (t *Transform) Apply(ctx context.Context, set dataset.Set, workers int) (blas32.General, error) {
 	out := dense.New(set.X.Rows, t.cols)
 	if err := t.applyTo(ctx, out, set, Config{Workers: workers}); err != nil {
@@ -85,7 +85,7 @@ func (t *Transform) Apply(ctx context.Context, set dataset.Set, workers int) (bl
 	return out, nil
 }
 
-// applyTo writes the features of set to out. It rounds rows after the same steps as Prepare.
+// applyTo writes the features of set to out. It rounds at the same steps as Prepare.
 func (t *Transform) applyTo(ctx context.Context, out blas32.General, set dataset.Set, how Config) error {
 	for i := range t.parts {
 		p := &t.parts[i]
@@ -128,8 +128,8 @@ func (p *part) whiten(x *features.Packed, workers int) error {
 	return update(x, workers, how, p.whitening.Apply)
 }
 
-// finish subtracts the released mean of a part, if any, and scales the rows. All parts get the same norm, and
-// a whole row of d features gets norm sqrt(d).
+// finish subtracts the released mean of part p, if any, from the rows of x. It then scales the rows such that
+// all parts have the same norm and a whole row of d features has norm sqrt(d).
 func (t *Transform) finish(p *part, x *features.Packed, workers int) error {
 	length := math.Sqrt(float64(t.cols) / float64(len(t.parts)))
 	how := fmt.Appendf(nil, "norm %x\n", length)
@@ -153,14 +153,14 @@ func update(x *features.Packed, workers int, how []byte, f func(rows blas32.Gene
 	return nil
 }
 
-// Extraction computes the features of a model, with a transform or with an extractor without statistics.
+// Extraction computes the features for a model, by a Transform or by an Extractor without statistics.
 type Extraction struct {
 	Transform *Transform
 	Fixed     features.Extractor // used if Transform is nil
 }
 
-// RestoreExtraction parses the result of Transform.MarshalBinary. If transform is nil, it uses the extractor
-// with the given name. If this version of the extractor has other settings, it returns an error.
+// RestoreExtraction parses the result of Transform.MarshalBinary. If transform is nil, RestoreExtraction uses
+// the extractor with the given name. It returns an error if this extractor no longer has the given settings.
 func RestoreExtraction(transform []byte, name, settings string, image dataset.Shape) (e Extraction, err error) {
 	if transform == nil {
 		if e.Fixed, err = features.Named(name, image); err == nil && e.Fixed.Name() != settings {
@@ -178,7 +178,8 @@ func RestoreExtraction(transform []byte, name, settings string, image dataset.Sh
 	return e, nil
 }
 
-// Columns returns the number of features for images, or for rows with the given number of columns.
+// Columns returns the number of features of an image. If the argument image is zero, it returns the number of
+// features of a row with the given number of columns.
 func (e Extraction) Columns(image dataset.Shape, columns int) int {
 	switch {
 	case e.Transform != nil:
@@ -189,7 +190,7 @@ func (e Extraction) Columns(image dataset.Shape, columns int) int {
 	return e.Fixed.Dim(image)
 }
 
-// Apply computes the features of rows on all processors.
+// Apply computes the features of the rows of set on all processors.
 func (e Extraction) Apply(ctx context.Context, set dataset.Set) (blas32.General, error) {
 	if e.Transform != nil {
 		return e.Transform.Apply(ctx, set, runtime.GOMAXPROCS(0))
@@ -197,15 +198,14 @@ func (e Extraction) Apply(ctx context.Context, set dataset.Set) (blas32.General,
 	return features.Apply(ctx, set, e.Fixed, runtime.GOMAXPROCS(0))
 }
 
-// transformMagic starts a transform. Then come the length of a JSON object in 4 bytes, the object, the
-// numbers of the statistics, and a SHA-256 of everything before. The statistics have the order of the
-// object's parts. Numbers are float64. A symmetric matrix is stored as its upper triangle, row by row.
+// transformMagic begins the encoding of a Transform. Then follow the length of a JSON object in 4 bytes, the
+// object, the float64 numbers of the statistics in the order of the object's parts, and a SHA-256 of all of
+// this. A symmetric matrix is stored as its upper triangle, row by row.
 const transformMagic = "pate private transform 1\n"
 
-// ErrTransform matches every error about bytes that are not a valid transform.
+// ErrTransform matches every error about an invalid encoding of a [Transform].
 var ErrTransform = errors.New("charged: not a transform")
 
-// transformHeader is the JSON object of a transform.
 type transformHeader struct {
 	Image      dataset.Shape
 	Scattering bool
@@ -222,7 +222,7 @@ type partHeader struct {
 	Mean      *moments.Source `json:",omitempty"`
 }
 
-// MarshalBinary returns the transform as a few hundred kilobytes, with a check sum.
+// MarshalBinary encodes t in a few hundred kilobytes, with a check sum.
 func (t *Transform) MarshalBinary() ([]byte, error) {
 	h := transformHeader{
 		Image: t.image, Scattering: t.made.Scattering, HOG: t.made.HOG, Deskew: t.made.Deskew, Gradients: t.made.Gradients,
@@ -258,9 +258,9 @@ func triangleOf(w *moments.Whitening) (numbers []float64) {
 	return numbers
 }
 
-// UnmarshalBinary reads the bytes of MarshalBinary. If b is not a transform, or if its extractors have other
-// names in this version, the error matches [ErrTransform], and t does not change. The memory is bounded by a
-// small multiple of len(b), plus tables for images of 128 x 128 pixels.
+// UnmarshalBinary decodes the result of MarshalBinary. If b is invalid, or its extractors have other names in
+// this version, the error matches [ErrTransform] and t does not change. The memory is bounded by a small
+// multiple of len(b), plus tables for images of 128 x 128 pixels.
 func (t *Transform) UnmarshalBinary(b []byte) error {
 	read, err := parseTransform(b)
 	if err != nil {
@@ -343,7 +343,7 @@ func (h partHeader) restore(p *part, f *sealed.Reader) error {
 	return nil
 }
 
-// take returns the next n numbers. They must be finite as float32.
+// take reads the next n numbers of f. A number that is not finite as a float32 is an error.
 func take(f *sealed.Reader, n int) ([]float64, error) {
 	values := sealed.Numbers[float64](f, n)
 	for i, v := range values {

@@ -17,20 +17,19 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Config configures the release of a moment.
 type Config struct {
-	// ClipNorm bounds the Euclidean norm of a record's contribution.
+	// ClipNorm bounds the Euclidean norm of the vector that a record adds to the sum.
 	ClipNorm float64
-	// NoiseMultiplier is the standard deviation of the noise divided by ClipNorm.
+	// NoiseMultiplier is the standard deviation of the noise, divided by ClipNorm.
 	NoiseMultiplier float64
-	// Records is the public number of records, by which the sum is divided. It must not depend on the data,
-	// because neighbouring data have different numbers of records.
+	// Records is the public number of records, by which the sum is divided. It must not depend on the private
+	// data, since neighbouring data sets differ in their numbers of records.
 	Records int
-	// Workers is the number of goroutines, by default GOMAXPROCS. It does not change the result.
+	// Workers is the number of goroutines, by default GOMAXPROCS. The result does not depend on it.
 	Workers int
 }
 
-// Event returns the event of a release. Neighbours differ by one added or removed record.
+// Event returns the event of a release, for neighbours that differ by one added or removed record.
 func (c Config) Event() accountant.Event { return c.sum().Event() }
 
 func (c Config) sum() dpsgd.SumConfig {
@@ -48,7 +47,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Source describes how a moment was released. All fields are public.
+// Source describes the release of a moment. All fields are public.
 type Source struct {
 	Moment          string // "mean" or "second moment"
 	Channels        int    // size of the matrix or of the mean vector
@@ -59,12 +58,11 @@ type Source struct {
 	Releasable      bool // false for a seeded key
 }
 
-// Event returns the charged event.
+// Event returns the event that the release was charged for.
 func (s Source) Event() accountant.Event {
 	return accountant.Gaussian{NoiseMultiplier: s.NoiseMultiplier}
 }
 
-// release returns the noisy sum of contributions divided by cfg.Records, and the completed source.
 func release(
 	ctx context.Context, m dpsgd.Model, data dpsgd.Data, cfg Config, s Source, reservation *ledger.Reservation, key rng.Key,
 ) ([]float64, Source, error) {
@@ -97,14 +95,14 @@ func matrixError(x blas32.General, cols int) error {
 
 var errNotFinite = errors.New("moments: a result is not finite")
 
-// Mean is a released mean of rows.
+// Mean is the released mean of rows.
 type Mean struct {
 	Vector []float64
 	Source Source
 }
 
-// EstimateMean clips the rows of data to cfg.ClipNorm and releases the mean of the rows. A row that is not
-// finite counts as zero. A record of several rows contributes the mean of its rows, clipped as a whole.
+// EstimateMean clips each row of data to norm cfg.ClipNorm and releases the mean of the rows. A row that is
+// not finite counts as zero. A record of several rows contributes the mean of its rows, clipped as a whole.
 func EstimateMean(ctx context.Context, data dpsgd.Data, cfg Config, reservation *ledger.Reservation, key rng.Key) (Mean, error) {
 	_, cols := data.Dims()
 	vector, source, err := release(ctx, meanModel(cols), data, cfg, Source{Moment: "mean", Channels: cols, Positions: 1}, reservation, key)
@@ -121,7 +119,7 @@ func meanModel(cols int) *model {
 	}
 }
 
-// Subtract subtracts the mean from every row of x, in place.
+// Subtract subtracts m from every row of x, in place.
 func (m Mean) Subtract(x blas32.General) error {
 	if err := matrixError(x, len(m.Vector)); err != nil {
 		return err
@@ -134,7 +132,7 @@ func (m Mean) Subtract(x blas32.General) error {
 	return nil
 }
 
-// ScaleRows scales every row of x to the norm "length", in place. A row of norm 0 stays 0. Rows must be
+// ScaleRows scales every row of x to norm length, in place. A row of norm 0 stays 0. Values of x must be
 // finite.
 func ScaleRows(x blas32.General, length float64) error {
 	if !(length > 0) || math.IsInf(length, 0) {
@@ -158,7 +156,7 @@ func ScaleRows(x blas32.General, length float64) error {
 
 type contributor func(dst, row []float32)
 
-// model is a [dpsgd.Model] whose contributions do not depend on parameters.
+// model is a [dpsgd.Model] without effective parameters: a record's vector depends only on its row.
 type model struct {
 	cols        int
 	parameters  []float32 // zeros, one for each entry of a contribution
@@ -177,8 +175,8 @@ func (m *model) Worker() dpsgd.Worker {
 	return &worker{contribute: m.contributor(), run: make([]float32, runRows*n)}
 }
 
-// runRows is the number of contributions in a partial sum. A call has at most 256 rows, so a term passes
-// through at most 32 + 8 additions.
+// runRows is the number of vectors in a partial sum. A call has at most 256 rows, so each vector takes part
+// in at most 32 + 8 additions.
 const runRows = 32
 
 type worker struct {
@@ -188,9 +186,8 @@ type worker struct {
 
 func (w *worker) Start() {}
 
-// AddClipped implements [dpsgd.Worker]. A contribution depends only on its row. Norms are computed in double
-// precision, and scaled entries are rounded once. So the norm of a contribution is at most the clip norm
-// times 1 + 2^-23.
+// AddClipped implements [dpsgd.Worker]. Norms are computed in float64, and scaled entries are rounded to
+// float32 once. So the norm of a clipped vector is at most the clip norm times 1 + 2^-23.
 func (w *worker) AddClipped(sum []float32, data dpsgd.Data, rows []int, clip dpsgd.Clip) dpsgd.Tally {
 	var tally dpsgd.Tally
 	n, filled := len(sum), 0

@@ -17,19 +17,19 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// SecondMoment is a released matrix of second moments of channels.
+// SecondMoment is the released matrix of second moments of channels.
 type SecondMoment struct {
 	Matrix *mat.SymDense // channels x channels
 	Source Source
 }
 
-// maxChannels bounds the channels, because n channels need n (n+1)/2 parameters.
+// maxChannels bounds the number n of channels, because the matrix has n (n+1)/2 parameters.
 const maxChannels = 1024
 
-// EstimateSecondMoment releases the second moments of channels. A row of data holds the channels one after
-// another, with the same number of positions each. A row contributes the outer product of the channel values
-// at a position, averaged over positions. This symmetric matrix is clipped to Frobenius norm cfg.ClipNorm. A
-// row that is not finite counts as zero.
+// EstimateSecondMoment releases the matrix of second moments of the channels. A row of data holds one channel
+// after another, each with the same number of positions. A row contributes the outer product of the channel
+// values at a position, averaged over positions. This symmetric matrix is clipped to Frobenius norm
+// cfg.ClipNorm. A row that is not finite counts as zero.
 func EstimateSecondMoment(
 	ctx context.Context, data dpsgd.Data, channels int, cfg Config, reservation *ledger.Reservation, key rng.Key,
 ) (SecondMoment, error) {
@@ -59,9 +59,9 @@ func secondModel(channels, positions int) *model {
 	}
 }
 
-// toTriangle sets dst to factor times the upper triangle of a symmetric matrix, row by row. Entries off the
-// diagonal are also multiplied by sqrt 2, so that the norm of dst is factor times the Frobenius norm of the
-// matrix.
+// toTriangle sets dst to the upper triangle of a symmetric matrix, row by row, times factor. Entries off the
+// diagonal are also multiplied by sqrt 2, so that the norm of dst is the Frobenius norm of the matrix times
+// factor.
 func toTriangle(dst, matrix []float32, n int, factor float64) {
 	at := 0
 	for i := range n {
@@ -89,15 +89,15 @@ func fromTriangle(triangle []float64, n int) *mat.SymDense {
 	return m
 }
 
-// Whitening is a linear map of channels, computed from a [SecondMoment].
+// Whitening is a linear map of channels that was computed from a [SecondMoment].
 type Whitening struct {
 	Matrix *mat.SymDense // channels x channels
 	Ridge  float64
 	Source Source // of the second moment
 }
 
-// Whitening returns the map (S + ridge lambda I)^(-1/2). S is the released matrix without its negative
-// eigenvalues, which are noise. lambda is the largest eigenvalue. Whitening costs no privacy.
+// Whitening returns the linear map (S + ridge·λ·I)^(-1/2). The matrix S is s.Matrix without its negative
+// eigenvalues, which are noise. The number λ is the largest eigenvalue. Whitening costs no privacy.
 func (s SecondMoment) Whitening(ridge float64) (Whitening, error) {
 	if !(ridge > 0) || math.IsInf(ridge, 0) {
 		return Whitening{}, fmt.Errorf("moments: ridge %g, must be positive and finite", ridge)
@@ -138,8 +138,8 @@ func squareError(m *mat.SymDense, s Source) error {
 	return nil
 }
 
-// Apply whitens the channels of every row of x at each position, in place. If a result is not finite, Apply
-// returns an error.
+// Apply whitens the channels of every row of x at each position, in place. A result that is not finite is an
+// error.
 func (w Whitening) Apply(x blas32.General) error {
 	channels, positions := w.Source.Channels, w.Source.Positions
 	if err := squareError(w.Matrix, w.Source); err != nil {

@@ -19,14 +19,15 @@ import (
 
 const relation = accountant.AddRemove
 
-// ErrBudget reports that no noise meets a plan's epsilon, because the statistics alone cost more.
+// ErrBudget reports that no noise meets the epsilon of a plan, because the statistics alone cost more.
 var ErrBudget = errors.New("recipe: the budget is too small")
 
-// ErrSpent reports that a shared ledger has no budget left for a plan.
+// ErrSpent reports that a shared ledger has no budget left for a training.
 var ErrSpent = errors.New("recipe: the ledger has nothing left for a model")
 
-// claim holds the delta of a certified epsilon and the number of discrete Gaussian values drawn. A fraction
-// of delta is reserved for the difference between discrete and continuous noise (see dpsgd.LatticeDelta).
+// claim holds the delta of a certified epsilon, and the number of values of discrete Gaussian noise that are
+// drawn. The fraction latticeShare of delta is reserved for the difference between discrete and continuous
+// noise (see dpsgd.LatticeDelta).
 type claim struct {
 	delta float64
 	draws int
@@ -50,7 +51,7 @@ func (p Plan) claim(s Shape, delta float64) (claim, error) {
 	return claim{delta, draws}, nil
 }
 
-// together returns the composition of all runs of all plans, and the claim for this composition.
+// together returns the composition of all trainings, and the claim for this composition.
 func (r *runner) together(rows []Row) (together claim, all accountant.Composed, err error) {
 	together.delta = r.Delta
 	for i, row := range rows {
@@ -67,12 +68,12 @@ func (r *runner) together(rows []Row) (together claim, all accountant.Composed, 
 	return together, all, nil
 }
 
-// continuous reports whether the reserved part of delta covers discrete noise at about this epsilon.
+// continuous reports whether the reserved part of c.delta covers the use of discrete noise at this epsilon.
 func (c claim) continuous(epsilon float64) bool {
 	return dpsgd.LatticeDelta(c.draws, epsilon) <= latticeShare*c.delta
 }
 
-// calibrate returns the least noise for which the composition of the plan's charges meets the plan's epsilon.
+// calibrate returns the least noise multiplier at which the composition of all charges of p meets p.Epsilon.
 func (c claim) calibrate(ctx context.Context, p Plan) (float64, error) {
 	account, delta := accountant.PLDConfig{Relation: relation}.NewAccount, c.delta*(1-latticeShare)
 	if !c.continuous(p.Epsilon) {
@@ -91,8 +92,8 @@ func (c claim) calibrate(ctx context.Context, p Plan) (float64, error) {
 	return noise, nil
 }
 
-// epsilonOf returns the certified epsilon of an event, by privacy loss distributions. If epsilon is so large
-// that the reserved part of delta is too small, it uses Rényi divergences, which need no reserve.
+// epsilonOf returns a certified epsilon of the event e from privacy loss distributions. If the reserved part
+// of c.delta is too small for this epsilon, epsilonOf uses Rényi divergences, which need no reserve.
 func (c claim) epsilonOf(ctx context.Context, e accountant.Event) (accountant.Bound, error) {
 	var b accountant.Bound
 	account, err := accountant.NewPLD(accountant.PLDConfig{Relation: relation})
@@ -109,7 +110,7 @@ func (c claim) epsilonOf(ctx context.Context, e accountant.Event) (accountant.Bo
 	return bound.Bound, wrapped(err)
 }
 
-// ledgerBudget returns a budget for a ledger: the Rényi epsilon of these charges times 1 + 1e-6.
+// ledgerBudget returns the budget of a new ledger: the Rényi epsilon of the events times 1 + 1e-6.
 func ledgerBudget(events []accountant.Event, delta float64) (float64, error) {
 	b, err := accountant.Epsilon(context.Background(), accountant.ByRDP, relation, delta, events...)
 	if err != nil {
@@ -123,7 +124,7 @@ func ledgerBudget(events []accountant.Event, delta float64) (float64, error) {
 	return budget, nil
 }
 
-// Shared is a ledger that other runs also charge.
+// Shared is a ledger that other runs may also charge.
 type Shared struct {
 	File    run.File
 	Account ledger.Config // of the existing or new file; relation add_remove
@@ -132,20 +133,19 @@ type Shared struct {
 const kind = "dpsgd"
 
 type settings struct {
-	Plan        Plan `json:"plan"`
-	Seed        int  `json:"seed,omitzero"` // index of the run within its plan
-	RowsPerUnit int  `json:"rows_per_unit"`
-	Records     int  `json:"records,omitzero"` // declared number
-	// Noise is the noise multiplier that was chosen for the remaining budget of a shared ledger.
-	Noise float64 `json:"noise_multiplier,omitzero"`
+	Plan        Plan    `json:"plan"`
+	Seed        int     `json:"seed,omitzero"` // index of the run within its plan
+	RowsPerUnit int     `json:"rows_per_unit"`
+	Records     int     `json:"records,omitzero"` // declared number
+	Noise       float64 `json:"noise_multiplier,omitzero"`
 }
 
 func (j *job) settings() settings {
 	return settings{Plan: j.plan, Seed: j.seed, RowsPerUnit: j.RowsPerUnit, Records: j.Records}
 }
 
-// Recorded returns the recorded run on data with the given hash, and its settings, or nil. For the recorded
-// settings s, asked(s) must equal s.
+// Recorded returns a recorded run on data with the given hash, and the settings s of this run. It returns nil
+// unless some recorded run satisfies asked(s) = s.
 func Recorded[S any](before *run.Before, hash []byte, asked func(is S) S) (*run.Recorded, S, error) {
 	for i := range before.Recorded {
 		r := &before.Recorded[i]
@@ -181,8 +181,8 @@ func (j *job) ownFile(noise float64) (run.File, error) {
 	}, nil
 }
 
-// TryLedger returns the error that Run would return if the plan of a new run does not fit the shared ledger.
-// TryLedger writes nothing. The ledger need not exist.
+// TryLedger returns the error that Run would return if a new run does not fit in the shared ledger. It writes
+// nothing. The ledger file need not exist.
 func (c Config) TryLedger(ctx context.Context) error {
 	try := run.Run{
 		File: c.Shared.File, Kind: kind, Stages: make([]run.Stage, 1),
@@ -204,12 +204,13 @@ func wrapped(err error) error {
 	return fmt.Errorf("recipe: %w", err)
 }
 
-// leastLeft is the least remaining epsilon of a ledger for a run. Below it, noise would dominate the model.
+// leastLeft is the smallest remaining epsilon for which a run starts. At a smaller epsilon, noise would
+// dominate the model.
 const leastLeft = 1e-3
 
-// chooseNoise returns the plan's noise multiplier. If the plan has none, the result is the least noise
-// multiplier for the plan's epsilon or for the remaining budget of the shared ledger. A run with its own
-// ledger passes nil as the shared ledger.
+// chooseNoise returns p.NoiseMultiplier. If p has none, chooseNoise returns the least noise multiplier for
+// p.Epsilon or for the remaining budget of the shared ledger. The argument shared is nil for a run with its
+// own ledger.
 func (c Config) chooseNoise(ctx context.Context, shared *ledger.Ledger, p Plan) (float64, error) {
 	if shared != nil {
 		if method := shared.Config().Accountant; method != "" && method != accountant.ByRDP {

@@ -18,36 +18,37 @@ import (
 
 // Config configures [Run]. Task, Delta, Key, Dir and Plans are required.
 type Config struct {
-	// Task holds the data. Rows of the pool count as test rows (see [dataset.Task.WithoutPool]).
+	// Task holds the data. Rows of the public pool are used as test rows (see [dataset.Task.WithoutPool]).
 	Task  dataset.Task
 	Delta float64 // in (0, 1/number of private units)
 	Plans []Plan  // one row of the result for each plan
 	Seeds int     // number of independent runs of each plan; default 1
 	Unit  string  // name of the protected unit; default "record"
-	// RowsPerUnit bounds the number of training rows per unit if Task.Grouped. It is public and at most
-	// dpsgd.MaxRows. The default, 1, keeps the first row of a unit. A larger bound keeps the rows with the
-	// smallest hashes under Key. A unit contributes one clipped vector to a step (see [dpsgd.Data]).
+	// RowsPerUnit bounds the number of training rows of a unit if Task.Grouped. It is public and at most
+	// dpsgd.MaxRows. The default is 1 and keeps the first row of each unit. A larger bound keeps the rows
+	// with the smallest hashes under Key. The rows of a unit contribute one clipped vector to a step (see
+	// [dpsgd.Data]).
 	RowsPerUnit int
-	// Records is the public number of units, which determines sampling, noise and steps. The default is the
-	// actual number of private units, which the run then makes public.
+	// Records is the public number of units. It determines sampling, noise and steps. By default it is the
+	// number of private units, which the run then publishes.
 	Records int
-	// Shared, if not nil, is the ledger to charge. It requires one plan and one seed. If the plan sets
-	// neither epsilon nor noise, the run uses the least noise that fits the remaining budget.
+	// Shared, if not nil, is the ledger to charge, for one plan and one seed. If the plan sets neither
+	// epsilon nor noise, the run uses the least noise that fits in the remaining budget.
 	Shared *Shared
 
-	// Typical, if not nil, configures Bayesian figures about a typical record, in addition to epsilon.
+	// Typical, if not nil, configures Bayesian privacy figures of a typical record, in addition to epsilon.
 	Typical *typical.Config
 
-	// Rows, if not nil, is the schema of the rows, fitted on public rows. The schema is saved with the model.
+	// Rows, if not nil, is the schema of the rows, fitted on public rows. It is saved with the model.
 	Rows *dataset.Schema
-	// Format, if not nil, returns the bytes of the model file, instead of the format of [OpenModel]. Format
-	// must be deterministic.
+	// Format, if not nil, encodes the model file. The default is the format of [OpenModel]. Format must be
+	// deterministic.
 	Format func(m *Model, paid Paid) ([]byte, error)
 
 	Key rng.Key // secret; all randomness derives from it
-	// Dir is an existing folder for ledgers and checkpoints. An interrupted run resumes from it.
+	// Dir is an existing folder for ledgers and checkpoints. A run in Dir resumes an interrupted run.
 	Dir string
-	// Prefix is the start of the names of ledgers in Dir, before the plan's name and the run's index.
+	// Prefix begins the names of ledgers in Dir. The plan's name and the run's index follow.
 	Prefix string
 
 	Workers  int             // default GOMAXPROCS
@@ -55,7 +56,7 @@ type Config struct {
 	Progress func(Progress)
 }
 
-// Paid describes the charge for a model on a ledger. The charge precedes the training.
+// Paid describes the charge on a ledger that precedes the training of a model.
 type Paid struct {
 	Entry   int64   // index of the first ledger entry
 	Epsilon float64 // of all releases of the ledger
@@ -68,11 +69,11 @@ type Progress struct {
 	Epsilon     float64 // cost of the training until now; 0 if unknown
 }
 
-// ErrConfig matches every error about a field of a [Config]. If Run returns such an error, it has done
-// nothing.
+// ErrConfig matches every error about a field of a [Config]. Run returns such an error before it does
+// anything.
 var ErrConfig = errors.New("recipe: bad Config")
 
-// Validate returns an error for a missing or bad field other than Key and Dir. It uses only public numbers.
+// Validate returns an error for a missing or bad field other than Key and Dir. It reads only public numbers.
 func (c Config) Validate() error {
 	_, err := c.withDefaults()
 	return err
@@ -135,7 +136,7 @@ func (c Config) withDefaults() (full Config, err error) {
 	return c, nil
 }
 
-// Shape returns the public numbers of the task.
+// Shape returns the public numbers of the task, with c.Records if set.
 func (c Config) Shape() Shape {
 	s := ShapeOf(c.Task)
 	s.Records = cmp.Or(max(0, c.Records), s.Records)

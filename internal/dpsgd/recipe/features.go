@@ -16,16 +16,16 @@ import (
 	"github.com/pate-go/pate/internal/dpsgd/charged"
 )
 
-// These feature sets use a few statistics of the private rows, which are charged.
+// These feature sets use statistics of the private rows, which are charged.
 const (
 	Scattering    = "scattering"     // scattering transform, whitened and centred
 	ScatteringHOG = "scattering-hog" // Scattering with centred histograms of oriented gradients
 	CentredHOG    = "centred-hog"    // only centred histograms of oriented gradients
-	// deskewed is a prefix of these names, for images that are straightened first.
+	// deskewed is a prefix of a feature set's name, for images that are straightened first.
 	deskewed = "deskewed-"
 )
 
-// FeatureSets returns the names of all features for models.
+// FeatureSets returns the names of all feature sets.
 func FeatureSets() []string {
 	return []string{
 		features.NamePixels, features.NameHOG, features.NameDeskewed, features.NameDeskewedHOG,
@@ -33,7 +33,7 @@ func FeatureSets() []string {
 	}
 }
 
-// learned returns the configuration of the statistics. The second result is false if the features use none.
+// learned returns the configuration of the statistics of the private rows, and whether the features use any.
 func (r Recipe) learned(s Shape) (charged.Config, bool) {
 	c := r.Statistics
 	name, straight := strings.CutPrefix(r.Features, deskewed)
@@ -50,7 +50,7 @@ func (r Recipe) learned(s Shape) (charged.Config, bool) {
 	return c, c.Scattering || c.HOG
 }
 
-// Columns returns the number of features for a task of this shape.
+// Columns returns the number of features for a task of shape s.
 func (r Recipe) Columns(s Shape) (int, error) {
 	if c, ok := r.learned(s); ok {
 		if s.Image.Rows == 0 {
@@ -81,10 +81,10 @@ type prepared struct {
 	by    charged.Extraction
 }
 
-// prepare computes the features of a run, or reuses the previous features if they are the same. Features with
-// statistics consume the reservations made for the statistics. The features depend only on the rows, the
-// noise of the statistics, and the key and index of the run. So plans with different budgets can share the
-// features. Each plan is charged for the statistics, and all plans release the same noisy values.
+// prepare computes the features of a run. Features with statistics consume the reservations of the
+// statistics. Features depend only on the rows, the noise of the statistics, the key and the index of the
+// run. So prepare reuses the previous features if all of these are equal. Plans that share features release
+// the same noisy values, and each plan is charged for them.
 func (j *job) prepare(ctx context.Context, reservations []*ledger.Reservation) (prepared, error) {
 	name := j.plan.Recipe.Features
 	c, learns := j.plan.Recipe.learned(j.shape)
@@ -154,7 +154,7 @@ func (j *job) learn(ctx context.Context, c charged.Config, reservations []*ledge
 		by: charged.Extraction{Transform: f.Transform}}, nil
 }
 
-// unprotected reserves the statistics of a model without privacy, on a ledger in memory. A protected model of
+// unprotected reserves the statistics of a model without privacy on a ledger in memory. A private model of
 // this run has the same features, so the two models differ only in clipping and noise.
 func (j *job) unprotected(c charged.Config) (*ledger.Ledger, []*ledger.Reservation, error) {
 	budget, err := ledgerBudget(c.Events(), j.Delta)

@@ -26,7 +26,6 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// These models are named without layer widths.
 const (
 	Linear = "linear" // softmax regression
 	CNN    = "cnn"    // the small network of DP-SGD tutorials, on pixels
@@ -56,7 +55,7 @@ func (r Recipe) newModel(s Shape, columns int, key rng.Key) (*nn.Model, error) {
 	return nn.NewMLP(columns, widths, s.Classes, rnd)
 }
 
-// widths returns the widths of the hidden layers of a perceptron, or nil for other models.
+// widths returns the widths of the hidden layers of a perceptron, and nil for other models.
 func (r Recipe) widths() ([]int, error) {
 	if r.Model == Linear || r.Model == CNN {
 		return nil, nil
@@ -78,10 +77,9 @@ func (r Recipe) widths() ([]int, error) {
 	return widths, nil
 }
 
-// shift is the largest shift of a view, in pixels.
 const shift = 2
 
-// trained returns the model to train, which averages gradients over the recipe's views.
+// trained returns the model that Train gets: m, or m with gradients that are averaged over r.Views views.
 func (r Recipe) trained(m *nn.Model, s Shape, key rng.Key) (dpsgd.Model, error) {
 	switch {
 	case r.Views < 0:
@@ -108,8 +106,8 @@ func (row *Row) score(ctx context.Context, m *nn.Model, x blas32.General, labels
 	return nil
 }
 
-// area returns the area under the receiver operating characteristic. The result is nil unless there are two
-// classes with at least one row each.
+// area returns the area under the receiver operating characteristic, or nil unless both of two classes occur
+// in labels.
 func area(ctx context.Context, m *nn.Model, x blas32.General, labels []int, classes int) (*float64, error) {
 	if classes != 2 {
 		return nil, nil
@@ -123,15 +121,14 @@ func area(ctx context.Context, m *nn.Model, x blas32.General, labels []int, clas
 	return scores.AUROC(outputs, labels), nil
 }
 
-// modelMagic starts a model file. Then come the lengths of three parts (8 bytes each, little-endian), the
-// three parts, and the SHA-256 of all bytes before. The parts are a [Card] in JSON, the transform of package
-// charged (empty for features without statistics), and the network in the format of package nn.
+// modelMagic begins a model file. Then follow the lengths of three parts (8 bytes each, little-endian), the
+// parts, and the SHA-256 of all of this. The parts are a [Card] in JSON, the encoding of a charged.Transform
+// (empty for features without statistics), and the network in the format of package nn.
 const (
 	modelMagic = "pate model 1\n"
 	modelParts = 3
 )
 
-// maxModelFile is slightly more than the file size of a network with 2^30 parameters.
 const maxModelFile = 1<<32 + 1<<28
 
 // ErrModelFile matches every error about a file that is not a valid model file.
@@ -163,8 +160,8 @@ func (m *Model) bytes() ([]byte, error) {
 	return sealed.Seal(b), nil
 }
 
-// OpenModel reads a model file that [Run] wrote. If the file is damaged or not a model, the error matches
-// [ErrModelFile]. The memory is bounded by a small multiple of the file size.
+// OpenModel reads a model file that [Run] wrote. If the file is invalid, the error matches [ErrModelFile].
+// The memory is bounded by a small multiple of the file size.
 func OpenModel(path string) (*Model, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -227,7 +224,6 @@ func parseModel(b []byte) (*Model, error) {
 	return m, m.restoreNetwork(parts[2])
 }
 
-// check returns an error for a card with values that no run writes.
 func (c Card) check() error {
 	const side, classes = 1 << 12, 1 << 16
 	switch {
@@ -288,7 +284,7 @@ func (m *Model) restoreNetwork(saved []byte) error {
 	return nil
 }
 
-// leastParameters returns a lower bound on the number of parameters. The bound is exact except for [CNN].
+// leastParameters returns a lower bound on the number of parameters, which is exact except for [CNN].
 func (r Recipe) leastParameters(s Shape, columns int) (int64, error) {
 	widths, err := r.widths()
 	if err != nil {

@@ -31,33 +31,33 @@ type Card struct {
 	Image     dataset.Shape `json:"image"`    // zero if rows are not images
 	Classes   []string      `json:"classes"`
 	Extractor string        `json:"extractor,omitempty"` // name of the extractor; empty for features with statistics
-	// Encoder, fitted on public rows, encodes the columns of a table.
+	// Encoder encodes the columns of a table. It was fitted on public rows.
 	Encoder *dataset.Encoder `json:"encoder,omitempty"`
-	// Reading is the schema of the rows, if fitted on public rows. New rows are read with this schema.
+	// Reading is the schema for reading new rows, if it was fitted on public rows.
 	Reading *dataset.Schema `json:"reading,omitempty"`
-	// Epsilon is the certified upper bound for this model alone, at Delta. Neighbours differ by one added or
-	// removed Unit. Epsilon is absent for a model without privacy.
+	// Epsilon is a certified upper bound for this model alone, at Delta, for neighbours that differ by one
+	// added or removed Unit. It is nil for a model without privacy.
 	Epsilon *float64 `json:"epsilon,omitempty"`
 	Delta   float64  `json:"delta,omitempty"`
 	Unit    string   `json:"unit,omitempty"`
-	// Releasable reports whether the model was charged and has cryptographic noise.
+	// Releasable reports whether the training was charged and used cryptographic noise.
 	Releasable bool   `json:"releasable"`
 	Scored     string `json:"scored,omitempty"` // hash of the public test rows
 }
 
-// Prediction is the class with the largest output, and its softmax probability. In a tie the lowest index
-// wins.
+// Prediction is the class with the largest output, or the lowest such class in a tie. Probability is its
+// softmax probability.
 type Prediction struct {
 	Class       int
 	Probability float64
 }
 
-// ErrRows matches errors about rows that do not fit a model.
+// ErrRows matches errors about rows that are unsuitable for a model.
 var ErrRows = errors.New("recipe: the rows do not fit the model")
 
-// Predict returns the class of every row of set. Rows are pixels in [0, 1] of images of the training size, or
-// rows that [Model.Rows] encoded. A class depends only on its own row, and equals the class in the evaluation
-// of the run. Errors about wrong sizes or values that are not finite match [ErrRows].
+// Predict returns the class of every row of set. The rows of set are images of the training size with pixels
+// in [0, 1], or rows from [Model.Rows]. The class of a row depends only on this row. Errors about sizes and
+// about values that are not finite match [ErrRows].
 func (m *Model) Predict(ctx context.Context, set dataset.Set) ([]int, error) {
 	predictions, err := m.Predictions(ctx, set)
 	if err != nil {
@@ -70,8 +70,8 @@ func (m *Model) Predict(ctx context.Context, set dataset.Set) ([]int, error) {
 	return classes, nil
 }
 
-// Rows encodes a table that has the columns of the training table. It finds columns by name and ignores other
-// columns. If the model is not for tables, the error matches [ErrRows]. An error about the table is a
+// Rows encodes a table that has the columns of the training table. Columns are found by name. Other columns
+// are ignored. If the model is not for tables, the error matches [ErrRows]. An error about the table is a
 // [*fault.Error].
 func (m *Model) Rows(t *dataset.Table) (dataset.Set, error) {
 	if m.Encoder == nil {
@@ -91,11 +91,11 @@ func (m *Model) Rows(t *dataset.Table) (dataset.Set, error) {
 	return set, nil
 }
 
-// ScoredOn reports whether set holds the public labelled rows on which the training tested the model.
+// ScoredOn reports whether set holds the public labelled rows on which the model was tested.
 func (m *Model) ScoredOn(set dataset.Set) bool { return m.Scored == rowsHash(set) }
 
-// rowsHash returns a hexadecimal SHA-256 of features, class names and image shape. It omits the units and the
-// order of classes, which do not affect predictions.
+// rowsHash returns a hexadecimal SHA-256 of the rows, class names and image shape of set. The units and the
+// order of classes are not hashed, because predictions do not depend on them.
 func rowsHash(set dataset.Set) string {
 	named := dataset.Set{X: set.X, Image: set.Image}
 	for _, y := range set.Y {
@@ -104,10 +104,10 @@ func rowsHash(set dataset.Set) string {
 	return fmt.Sprintf("%x", named.Hash())
 }
 
-// predictRows is the largest number of rows whose features are in memory.
+// predictRows is the largest number of rows whose features are in memory at once.
 const predictRows = 2048
 
-// Predictions is [Model.Predict] with probabilities.
+// Predictions is like [Model.Predict] but also returns probabilities.
 func (m *Model) Predictions(ctx context.Context, set dataset.Set) ([]Prediction, error) {
 	if err := m.fit(set); err != nil {
 		return nil, err
@@ -173,9 +173,9 @@ func predict(outputs []float32) (Prediction, error) {
 	return Prediction{Class: best, Probability: 1 / sum}, nil
 }
 
-// Accuracy returns the fraction of rows of set that were predicted correctly. Classes are compared by name. A
-// class that the model does not have counts as wrong. The result known is false if set has no rows or no
-// labels, or if no class of set is a class of the model.
+// Accuracy returns the fraction of rows of set whose predicted class is right. Classes are compared by name.
+// A class that the model does not have is wrong. The result known is false if set has no rows, no labels or
+// no class of the model.
 func (m *Model) Accuracy(classes []int, set dataset.Set) (accuracy float64, known bool) {
 	of := make([]int, len(set.Classes)) // index of each class in the model
 	for k, name := range set.Classes {
@@ -194,16 +194,16 @@ func (m *Model) Accuracy(classes []int, set dataset.Set) (accuracy float64, know
 	return float64(right) / float64(len(classes)), true
 }
 
-// FileOfChosen returns the file of a model that was chosen among several models. The argument epsilon
-// includes the cost of the choice. The chosen model was scored on the rows in scored.
+// FileOfChosen returns the model file of a model that was chosen among several models. The argument epsilon
+// includes the cost of the choice. The rows in the argument scored were used for the choice.
 func (m *Model) FileOfChosen(epsilon, delta float64, scored dataset.Set) ([]byte, error) {
 	chosen := *m
 	chosen.Epsilon, chosen.Delta, chosen.Scored = &epsilon, delta, rowsHash(scored)
 	return chosen.bytes()
 }
 
-// Plain returns a linear model in the format of package plain. Its probabilities equal the probabilities of
-// [Model.Predictions], up to rounding. If the model is not linear, the result ok is false.
+// Plain returns a linear model in the format of package plain. Its probabilities equal those of
+// [Model.Predictions], up to rounding. The result ok is false if m is not linear.
 func (m *Model) Plain() (p plain.Model, ok bool) {
 	if m.Kind != Linear {
 		return p, false
@@ -219,5 +219,5 @@ func (m *Model) Plain() (p plain.Model, ok bool) {
 	return plain.Model{Linear: l}, true
 }
 
-// Transform returns the transform with the charged statistics, or nil for features without statistics.
+// Transform returns the transform with the charged statistics, or nil if the features use none.
 func (m *Model) Transform() *charged.Transform { return m.made.Transform }

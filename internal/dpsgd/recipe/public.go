@@ -8,11 +8,11 @@ import (
 	"github.com/pate-go/pate/internal/dense"
 )
 
-// Seen adds the fields Directions and Distance to a shape. They are computed from at most 1000 public rows.
+// Seen returns s with Directions and Distance, computed from at most 1000 of the public rows.
 //
-// Directions is the effective number of directions in which rows vary. It is the square of the sum of the
-// covariance matrix's eigenvalues, divided by the sum of their squares. Distance is the median distance of
-// two rows, or 0 for fewer than 100 rows.
+// Directions is the effective number of directions in which rows vary: the squared sum of the eigenvalues of
+// the covariance matrix, divided by the sum of their squares. Distance is the median distance of two rows, or
+// 0 for fewer than 100 rows.
 func (s Shape) Seen(public dense.Matrix) Shape {
 	const most, least = 1000, 100
 	picked := make([]int, min(most, public.Rows))
@@ -53,10 +53,10 @@ func (s Shape) Seen(public dense.Matrix) Shape {
 	return s
 }
 
-// cosines returns the features for a linear model of a table: cosines, or the columns alone. A linear model
-// has one direction for each class. If rows vary in no more directions than there are classes, a linear model
-// of the columns separates classes badly. For such tables, cosines improved the accuracy on the tables FIT of
-// experiments/peers/tables.py. For other tables they reduced it. Widths of 1/4 to 1/2 of the distance were
+// cosines returns the name of the features for a linear model of a table: cosines, or the columns alone. A
+// linear model has one direction per class. If rows vary in no more directions than there are classes, a
+// linear model of the columns separates classes badly, and cosines improved the accuracy on the tables FIT of
+// experiments/peers/tables.py. On other tables cosines reduced it. Widths of 1/4 to 1/2 of the distance were
 // equally good.
 func (s Shape) cosines() string {
 	const width, most, least, memory = 0.35, 512, 64, 1 << 28 // memory for all rows, in numbers

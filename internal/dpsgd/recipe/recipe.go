@@ -18,18 +18,18 @@ import (
 
 type Recipe struct {
 	Features string `json:"features"` // one of FeatureSets()
-	// Statistics configures oriented gradients and statistics of the private rows. Features selects which of
-	// them are used. Records, Workers, Cache and Progress are ignored.
+	// Statistics configures oriented gradients and statistics of the private rows. The field Features
+	// determines which of them are computed. Records, Workers, Cache and Progress are ignored.
 	Statistics charged.Config `json:"statistics,omitzero"`
 	Model      string         `json:"model"` // "linear", "cnn", "mlp:128", "mlp:128,64", ...
-	// Views, if above 1, is the number of randomly shifted views per image. Gradients are averaged over the
-	// views. Views need raw features. They cost time but no privacy.
+	// Views, if above 1, is the number of randomly shifted views of an image, over which gradients are
+	// averaged. Views need the features "pixels". They cost time but no privacy.
 	Views int `json:"views,omitzero"`
-	// Train configures the training, without noise, Workers, Checkpoint and callbacks.
+	// Train configures the training. Noise, Workers, Checkpoint and callbacks are not part of a recipe.
 	Train dpsgd.Config `json:"train"`
 }
 
-// Shape holds the public numbers of a task. A recipe depends on the data only through these numbers.
+// Shape holds the public numbers of a task. A recipe depends on the data only through its Shape.
 type Shape struct {
 	Kind    dataset.Kind
 	Records int // number of private units
@@ -37,11 +37,10 @@ type Shape struct {
 	Norm    int // expected squared length of a table row; 0 stands for Columns
 	Classes int
 	Image   dataset.Shape // zero if rows are not images
-	// Directions and Distance describe public rows of a table (see [Shape.Seen]), and are otherwise 0.
+	// Directions and Distance describe public rows of a table (see [Shape.Seen]). They are 0 if unknown.
 	Directions, Distance float64
 }
 
-// ShapeOf returns the shape of a task.
 func ShapeOf(t dataset.Task) Shape {
 	s := Shape{
 		Kind: t.Kind, Records: t.Private.UnitCount(), Columns: t.Private.X.Cols, Classes: len(t.Classes), Image: t.Image,
@@ -52,7 +51,7 @@ func ShapeOf(t dataset.Task) Shape {
 	return s
 }
 
-// Validate returns an error for the first setting that does not suit a task of this shape.
+// Validate returns an error if a setting of r does not suit a task of shape s.
 func (r Recipe) Validate(s Shape) error {
 	t, f := r.Train, r.Statistics
 	if t.Observe != nil || t.Public.X.Rows > 0 || t.Checkpoint != "" || f.Progress != nil || f.Cache != nil {
@@ -78,14 +77,14 @@ func (r Recipe) Validate(s Shape) error {
 	return train.Validate()
 }
 
-// Plan is a recipe with a target epsilon or a noise multiplier.
+// Plan is a recipe with a target epsilon or with a noise multiplier.
 type Plan struct {
 	Recipe Recipe `json:"recipe"`
-	// Epsilon is the target for which noise is chosen, or 0 if NoiseMultiplier is set. If both are 0, the
-	// remaining budget of a shared ledger determines the noise.
+	// Epsilon is the target for which noise is chosen. It is 0 if NoiseMultiplier is set. If both are 0, the
+	// noise is chosen for the remaining budget of a shared ledger.
 	Epsilon         float64 `json:"epsilon,omitzero"`
 	NoiseMultiplier float64 `json:"noise_multiplier,omitzero"`
-	// NonPrivate trains without noise. Gradients are clipped unless the recipe's ClipNorm is +Inf.
+	// NonPrivate turns noise off. Gradients are still clipped unless Recipe.Train.ClipNorm is +Inf.
 	NonPrivate bool `json:"non_private,omitzero"`
 }
 
@@ -131,7 +130,7 @@ func (p Plan) events(noise float64) []accountant.Event {
 	return append(events, p.train(noise).Event())
 }
 
-// Event returns the composition of all charges of one model of the plan, for the given noise.
+// Event returns the composition of all charges for one model, at the given noise multiplier.
 func (p Plan) Event(noise float64) accountant.Event { return whole(p.events(noise)) }
 
 func whole(events []accountant.Event) accountant.Event {
@@ -159,8 +158,8 @@ func (p Plan) name() string {
 // --split development`), without test rows. docs/comparing.md lists the trials. Epsilon does not cover this
 // choice for these public benchmarks, as everywhere in the literature.
 
-// Default returns the recipe for a task at a target epsilon, or without privacy if epsilon is +Inf. An empty
-// featureSet or model selects the best known one.
+// Default returns the recipe for a task of shape s at a target epsilon, or without privacy if epsilon is
+// +Inf. An empty featureSet or model means the best known one.
 func Default(s Shape, featureSet, model string, epsilon float64) Recipe {
 	model = cmp.Or(model, Linear)
 	switch {
@@ -199,8 +198,6 @@ func defaultFeatures(s Shape) string {
 	}
 }
 
-// statistics returns the configuration of the statistics. At epsilon 0.5 the statistics take a tenth of the
-// budget.
 func statistics(s Shape) charged.Config {
 	c := charged.Default(s.Records)
 	c.SecondNoise, c.MeanNoise, c.HOGMeanNoise = 30, 60, 60
@@ -212,15 +209,15 @@ func statistics(s Shape) charged.Config {
 	return c
 }
 
-// batch is the expected batch size, unless there are fewer records. At a fixed budget, large batches have the
-// least noise relative to the signal of a step (De et al. 2022).
+// batch is the expected batch size for batch records or more. At a fixed budget, large batches have the least
+// noise relative to the sum of the gradients (De et al. 2022).
 const batch = 8192
 
 func samplingProbability(batch float64, records int) float64 {
 	return math.Min(1, batch/float64(records))
 }
 
-// protected returns the settings of private training, for pixels or for rows of norm sqrt(columns).
+// protected returns the training settings for a private model of pixels or of rows of norm sqrt(columns).
 //
 // A row of large norm has a gradient of large norm. At clip norm 0.1, almost every record contributes a
 // vector of the clip norm, even if the record is classified well. The weights then grow as in a perceptron,
@@ -259,8 +256,8 @@ func (r Recipe) protected(s Shape, columns int, epsilon float64) dpsgd.Config {
 }
 
 // tableRate returns the learning rate for a table at which the noise of a logit has standard deviation 2. The
-// argument norm is the squared norm of a row. At a delta near 1e-5 and clip norm 1, the noise of all steps
-// together has a standard deviation of about Steps/(0.27 epsilon^0.87 records). The constants were fitted on
+// argument norm is the squared norm of a row. The noise of all steps together has a standard deviation of
+// about Steps/(0.27 epsilon^0.87 records), at a delta near 1e-5 and clip norm 1. The constants were fitted on
 // the tables FIT of experiments/peers/tables.py.
 func tableRate(c dpsgd.Config, records, norm int, epsilon float64) float64 {
 	const deviation, most = 2, 5
@@ -269,7 +266,7 @@ func tableRate(c dpsgd.Config, records, norm int, epsilon float64) float64 {
 	return math.Min(most, rate)
 }
 
-// unprotected returns the settings of training without privacy, for columns of standard deviation 1. Linear
+// unprotected returns the training settings without privacy, for columns of standard deviation 1. Linear
 // models of images use an eighth of the batch size, and twice as many steps of half the length.
 func (r Recipe) unprotected(s Shape, columns int) dpsgd.Config {
 	c := dpsgd.Config{

@@ -29,11 +29,11 @@ type runner struct {
 	ready prepared
 }
 
-// Run trains every plan Seeds times, and returns one row for each plan. An interrupted Run may be repeated
-// with the same Config. The repeated Run reuses finished results, resumes a training from its checkpoint to
-// the last bit, and charges nothing twice. Every run writes one model file for [OpenModel]. The folder is
-// Config.Dir/public/models, or Config.Dir/private/results/models if models may not be published. The ledger
-// stores the SHA-256 of each file.
+// Run trains every plan Seeds times and returns one row per plan. After an interruption, Run with the same
+// Config reuses finished trainings and resumes an unfinished one from its checkpoint. The result is the same
+// to the last bit, and nothing is charged twice. Every training writes a model file for [OpenModel]. The
+// files are in Config.Dir/public/models, or in Config.Dir/private/results/models if models may not be
+// published. The ledger stores the SHA-256 of each file.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	start := time.Now()
 	c, err := cfg.withDefaults()
@@ -103,8 +103,8 @@ func (r *runner) rowsOfUnits(private dataset.Set) (dataset.Set, []int, error) {
 
 func wholeSeconds(start time.Time) float64 { return math.Ceil(time.Since(start).Seconds()) }
 
-// The method plans trains every plan with every seed. The plans of a seed run consecutively, because they
-// share features.
+// plans trains every plan with every seed. The plans of one seed run consecutively, because they share
+// features.
 func (r *runner) plans(ctx context.Context, result *Result) ([]Row, error) {
 	runs, spent := make([][]Row, len(r.Plans)), make([]map[int]float64, len(r.Plans))
 	for seed := range r.Seeds {
@@ -187,8 +187,8 @@ func (j *job) save(s state) error {
 // Schema identifies the JSON form of a [Result].
 const Schema = "pate.dpsgd/1"
 
-// Result holds the rows of a run, one per plan. The JSON form stays compatible. Running times and Bayesian
-// figures are uncharged functions of private data. [Result.WithoutTimes] omits both.
+// Result holds one row per plan. The JSON form stays compatible. Running times and Bayesian figures are
+// uncharged functions of private data. [Result.WithoutTimes] omits both.
 type Result struct {
 	Schema     string  `json:"schema"`
 	Data       string  `json:"data"`
@@ -200,10 +200,10 @@ type Result struct {
 	Delta      float64 `json:"delta"`
 	Relation   string  `json:"relation"`
 	Unit       string  `json:"unit"`
-	// Releasable reports whether the whole Result may be released: every row is charged, with cryptographic
-	// noise, and Withheld is empty.
+	// Releasable reports whether the whole Result may be released: every row is charged, noise is
+	// cryptographic, and Withheld is empty.
 	Releasable bool `json:"releasable"`
-	// Withheld is the reason why nothing may be released, or "". See [dataset.Task.Withheld].
+	// Withheld is the reason why nothing may be released, or "" (see [dataset.Task.Withheld]).
 	Withheld   string       `json:"withheld,omitempty"`
 	Seeded     bool         `json:"seeded"`
 	Seeds      int          `json:"seeds"`
@@ -214,7 +214,7 @@ type Result struct {
 	Note       string       `json:"note,omitempty"`
 }
 
-// WithoutTimes returns a copy without running times and Bayesian figures.
+// WithoutTimes returns a copy of r without running times and Bayesian figures.
 func (r *Result) WithoutTimes() *Result {
 	out := *r
 	out.Seconds, out.Rows = 0, slices.Clone(r.Rows)
@@ -237,12 +237,12 @@ type LedgerState struct {
 	LeftRho float64     `json:"left_rho"` // rho of the largest Gaussian release that still fits
 }
 
-// Row is the result of one plan. Accuracy is on the test rows. Accuracy and its standard deviation SD are
-// over seeds.
+// Row is the result of one plan. Accuracy is the mean over seeds of the accuracy on the test rows, and SD is
+// the standard deviation.
 type Row struct {
 	Model    string `json:"model"`
 	Features string `json:"features"`
-	// Settings describes features that learn from private rows.
+	// Settings describes features with statistics of private rows.
 	Settings   string    `json:"feature_settings,omitempty"`
 	Dimensions int       `json:"dimensions"` // number of features
 	Parameters int       `json:"parameters"`
@@ -252,20 +252,20 @@ type Row struct {
 	Accuracy   float64   `json:"accuracy"`
 	SD         *float64  `json:"sd,omitempty"`   // absent for one seed
 	Runs       []float64 `json:"runs,omitempty"` // accuracies of all runs; absent for one seed
-	// Recall is the recall of each class on the test rows, averaged over seeds, or 0 for a class without test
-	// rows. Results of earlier versions have no Recall.
+	// Recall is the recall of each class on the test rows, averaged over seeds. It is 0 for a class without
+	// test rows. Results of earlier versions have none.
 	Recall []float64 `json:"recall,omitempty"`
 	// AUROC is the area under the receiver operating characteristic on the test rows, for two classes.
-	// AUROCSD is the standard deviation of AUROC over seeds. Results of earlier versions have neither.
+	// AUROCSD is its standard deviation over seeds. Results of earlier versions have neither.
 	AUROC   *float64 `json:"auroc,omitempty"`
 	AUROCSD *float64 `json:"auroc_sd,omitempty"`
-	// StandardError is the sampling error of Accuracy on the test rows. It is 0 in results of earlier
-	// versions.
+	// StandardError is the sampling error of Accuracy, from the number of test rows. It is 0 in results of
+	// earlier versions.
 	StandardError float64 `json:"standard_error,omitempty"`
 	Steps         int     `json:"steps"`
 	Probability   float64 `json:"sampling_probability"`
-	// Sampling is the sampling scheme, or "" for Poisson sampling. EpochSteps is the number of steps per
-	// epoch, in schemes with epochs. Bands is the number of turns, in cyclic sampling.
+	// Sampling is the sampling scheme, or "" for Poisson sampling. EpochSteps is the number of steps of an
+	// epoch, for schemes with epochs. Bands is the number of bands, for cyclic sampling.
 	Sampling     dpsgd.Scheme      `json:"sampling,omitempty"`
 	EpochSteps   int               `json:"epoch_steps,omitempty"`
 	Bands        int               `json:"bands,omitempty"`
@@ -274,12 +274,12 @@ type Row struct {
 	LearningRate float64           `json:"learning_rate"`
 	Statistics   []json.RawMessage `json:"statistics"`        // events charged before the training
 	Seconds      float64           `json:"seconds,omitempty"` // mean over seeds, whole, rounded up
-	// Account is the input from which `pate account` recomputes Epsilon.
+	// Account is the schedule from which `pate account` recomputes Epsilon.
 	Account         *accountant.Schedule `json:"account,omitempty"`
 	Curve           []Point              `json:"curve,omitempty"` // accuracy against spent budget, first seed
 	Name            string               `json:"name"`            // in file names
 	typical.Figures                      // of the training alone
-	// Predicted holds the predicted classes of the test rows for each run. The JSON form omits it.
+	// Predicted holds the predicted classes of the test rows for each seed. It is not in the JSON form.
 	Predicted [][]int `json:"-"`
 }
 

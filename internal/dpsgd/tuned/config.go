@@ -26,23 +26,24 @@ const relation = accountant.AddRemove
 // Config configures a search. Task, Delta, Base, Settings and Law are required. [Run] also requires Key and
 // Dir.
 type Config struct {
-	// Task holds the data. The pool scores settings unless Private is set. Test rows score the chosen model.
+	// Task holds the data. Public rows of the pool score the settings unless Private is set. Test rows score
+	// the chosen model.
 	Task  dataset.Task
 	Delta float64 // in (0, 1/number of private units)
-	// Epsilon is the budget of the whole search. On a shared ledger, 0 means the remaining budget.
+	// Epsilon is the budget of the whole search. It is 0 for the remaining budget of a shared ledger.
 	Epsilon float64
-	// Records is the public number of private units, including the units that score settings. The default is
-	// the actual number of units, which the run then makes public.
+	// Records is the public number of private units, including the units that score settings. By default it
+	// is the actual number of units, which the run then publishes.
 	Records  int
 	Unit     string        // name of the protected unit; default "record"
 	Base     recipe.Recipe // base of all settings
 	Settings []Setting
 	Law      tune.Law
-	// Private, if not nil, configures the scoring on part of the private units, instead of the pool.
+	// Private, if not nil, scores settings on some of the private units, instead of the pool.
 	Private *Private
-	// Shared, if not nil, is charged instead of the run's own ledger.
+	// Shared, if not nil, is the ledger to charge, instead of the run's own ledger.
 	Shared *recipe.Shared
-	// Every, if above 0, is a time interval: the search ends only at multiples of Every. See [tune.Search].
+	// Every, if above 0, delays the end of the search to a multiple of Every (see [tune.Search]).
 	Every time.Duration
 
 	Key     rng.Key // secret; all randomness derives from it
@@ -51,27 +52,28 @@ type Config struct {
 	Cache   *features.Cache
 }
 
-// Private configures the private units that score settings.
+// Private describes the private units that score settings.
 type Private struct {
 	Share float64 // fraction of the units that choose, in (0, 1); the rest is for training
 	Sigma float64 // of the discrete Gaussian noise on the number of correct predictions
 }
 
-// ErrConfig matches every error about a field of a [Config]. If Run returns such an error, it has done
-// nothing.
+// ErrConfig matches every error about a field of a [Config]. Run returns such an error before it does
+// anything.
 var ErrConfig = errors.New("tuned: bad Config")
 
-// ErrCostsDiffer reports settings whose runs have different privacy costs.
+// ErrCostsDiffer reports settings with different privacy costs.
 var ErrCostsDiffer = errors.New("tuned: settings cost differently")
 
-// DefaultPrivate returns a fifth of the units, with noise about as large as the sampling error of the number
-// of correct predictions. The noisy score costs almost nothing compared with a training.
+// DefaultPrivate returns a Private with a fifth of the units. The noise is about half the sampling error of
+// the number of correct predictions, and at least 10. Such a score costs almost nothing compared with a
+// training.
 func DefaultPrivate(records int) *Private {
 	const share = 0.2
 	return &Private{Share: share, Sigma: math.Max(10, math.Ceil(math.Sqrt(share*float64(records))/2))}
 }
 
-// job is a checked Config with prepared data.
+// job is a valid Config with its prepared data.
 type job struct {
 	Config
 	inner  dataset.Task // training task; its Test scores rows during training
@@ -80,7 +82,7 @@ type job struct {
 	plans  []recipe.Plan
 }
 
-// Validate returns an error for a missing or bad field other than Key and Dir. It uses only public numbers.
+// Validate returns an error for a missing or bad field other than Key and Dir. It reads only public numbers.
 func (c Config) Validate() error {
 	_, err := c.newJob()
 	return err
@@ -145,7 +147,6 @@ func (c Config) newJob() (_ *job, err error) {
 	return j, j.costAlike()
 }
 
-// declared returns the declared number of units to train on, or 0. It excludes the units that score settings.
 func (j *job) declared() int {
 	if j.Records == 0 || j.Private == nil {
 		return j.Records
@@ -153,7 +154,6 @@ func (j *job) declared() int {
 	return max(1, int(math.Round(float64(j.Records)*(1-j.Private.Share))))
 }
 
-// costAlike returns an error unless the event of a run is the same for all settings.
 func (j *job) costAlike() error {
 	for _, noise := range []float64{1, 3} {
 		var first []byte
@@ -173,7 +173,7 @@ func (j *job) costAlike() error {
 	return nil
 }
 
-// event returns the event of one run: the training and, if settings are scored on private rows, the score.
+// event returns the event of one training and, if private units score settings, of its score.
 func (j *job) event(noise float64) (accountant.Event, error) {
 	e := j.plans[0].Event(noise)
 	if j.Private != nil {
@@ -183,7 +183,7 @@ func (j *job) event(noise float64) (accountant.Event, error) {
 	return e, accountant.Validate(e)
 }
 
-// Quote returns the cost of a search with budget Epsilon, from public numbers only. Nothing is charged.
+// Quote returns the cost of a search with budget c.Epsilon, from public numbers alone. It charges nothing.
 func (c Config) Quote(ctx context.Context) (tune.Price, error) {
 	j, err := c.newJob()
 	if err != nil {
@@ -200,8 +200,8 @@ func (j *job) quote(ctx context.Context) (tune.Price, error) {
 	return p, err
 }
 
-// split divides units by a public hash of their names, so that a unit's part does not depend on other units.
-// The results share no memory with s.
+// split divides s by a public hash of the names of units, so that a unit's part does not depend on other
+// units. The results share no memory with s.
 func split(s dataset.Set, share float64) (train, choose dataset.Set) {
 	empty := s
 	empty.Y, empty.Units, empty.IDs, empty.LeftOut = nil, nil, nil, nil

@@ -11,8 +11,8 @@ import (
 // Schema identifies the JSON form of a [Result].
 const Schema = "pate.tune/1"
 
-// Result is the release of a search, besides the model file. The JSON form stays compatible.
-// Result does not depend on runs that were not chosen, on the number of runs, or on running times.
+// Result is what a search releases, besides the model file. The JSON form stays compatible. Result does not
+// depend on the trainings that were not chosen, on their number, or on running times.
 type Result struct {
 	Schema     string    `json:"schema"`
 	Data       string    `json:"data"`
@@ -27,20 +27,20 @@ type Result struct {
 	Delta      float64   `json:"delta"`
 	Relation   string    `json:"relation"`
 	Unit       string    `json:"unit"`
-	// Noise is the noise multiplier of every run. Without a search, a single run would need only OneNoise for
-	// the same epsilon, or would cost only OneEpsilon at Noise.
+	// Noise is the noise multiplier of every training. A single training would need only OneNoise for the
+	// same epsilon, or would cost only OneEpsilon with Noise.
 	Noise      float64 `json:"noise_multiplier"`
 	OneNoise   float64 `json:"untuned_noise_multiplier"`
 	OneEpsilon float64 `json:"untuned_epsilon"`
 	Chosen     *Chosen `json:"chosen,omitempty"` // best run; absent if the drawn number of runs is 0
 	Releasable bool    `json:"releasable"`
-	// Withheld is the reason why nothing may be released, or "". See [dataset.Task.Withheld].
+	// Withheld is the reason why nothing may be released, or "" (see [dataset.Task.Withheld]).
 	Withheld string              `json:"withheld,omitempty"`
 	Seeded   bool                `json:"seeded"`
 	Account  accountant.Schedule `json:"account"` // input from which `pate account` recomputes Epsilon
 }
 
-// LawJSON is the distribution of the number of runs.
+// LawJSON describes the distribution of the number of trainings.
 type LawJSON struct {
 	Name     string  `json:"name"`
 	Expected float64 `json:"expected_runs"`
@@ -49,7 +49,7 @@ type LawJSON struct {
 	Mean     float64 `json:"mean,omitempty"`
 }
 
-// ScoreJSON describes the rows on which settings were scored.
+// ScoreJSON describes the rows that score settings.
 type ScoreJSON struct {
 	On    string  `json:"on"` // "public" or "private"
 	Rows  int     `json:"rows,omitempty"`
@@ -57,12 +57,12 @@ type ScoreJSON struct {
 	Sigma float64 `json:"sigma,omitempty"` // of the noise on the number of correct predictions
 }
 
-// Chosen is the released run.
+// Chosen describes the chosen training.
 type Chosen struct {
 	Setting
 	Index int `json:"index"` // index of the setting, from 1
 	// Score is the accuracy on the public rows that score settings, or the noisy number of correct
-	// predictions on private rows. Score is too optimistic, because it is the best of several scores.
+	// predictions on private rows. It is too optimistic, as the largest of several scores.
 	Score         float64 `json:"score"`
 	Accuracy      float64 `json:"accuracy"` // on test rows, which did not influence the choice
 	StandardError float64 `json:"standard_error"`

@@ -21,23 +21,22 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// These files are in the private part of a run's folder.
 const (
 	ledgerFile  = "ledger/tuned.jsonl" // unless the ledger is shared
 	stateFile   = "tuned.json"
 	searchState = "search"
 )
 
-// ModelFile returns the path of the chosen model in a run's folder.
+// ModelFile returns the path of the chosen model in the folder dir of a run.
 func ModelFile(dir string, releasable bool) string {
 	path, _ := results.Folder(dir).Result(releasable, "models", "tuned.model")
 	return path
 }
 
-// Nothing is the text of the model file if the random number of runs is 0.
+// Nothing is the content of the model file if the random number of trainings is 0.
 const Nothing = "nothing was chosen: the number of runs was drawn as 0\n"
 
-// state is what a run stores on disk. The price is stored before the charge.
+// state is stored on disk. Its price is stored before the charge.
 type state struct {
 	ID     string     `json:"id"`
 	Price  tune.Price `json:"price"`
@@ -63,9 +62,8 @@ func (j *job) settings() settings {
 	}
 }
 
-// Run performs the search and returns the chosen run. [ModelFile] is the path of the model. An interrupted
-// Run may be repeated with the same Config. The repeated Run returns the same result and charges nothing
-// twice.
+// Run searches, and returns the result. [ModelFile] is the path of the model. After an interruption, Run with
+// the same Config returns the same result and charges nothing twice.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	j, err := cfg.newJob()
 	switch {
@@ -102,8 +100,8 @@ func (j *job) path(name string) string {
 	return results.Folder(j.Dir).Private(filepath.FromSlash(name))
 }
 
-// TryLedger returns the error that Run would return if a new run does not fit the shared ledger. TryLedger
-// writes nothing. The ledger need not exist.
+// TryLedger returns the error that Run would return if a new run does not fit in the shared ledger. It writes
+// nothing. The ledger file need not exist.
 func (c Config) TryLedger(ctx context.Context) error {
 	j, err := c.newJob()
 	if err != nil {
@@ -118,8 +116,8 @@ func (c Config) TryLedger(ctx context.Context) error {
 	return nil
 }
 
-// search returns the search as a run with one stage. The price of the search is fixed before anything is
-// charged, and is stored in the state file or in the shared ledger.
+// search returns the search as a run with one stage. The price is fixed and stored, in the state file or in
+// the shared ledger, before the charge.
 func (j *job) search(hash []byte, s *state, stage run.Stage) run.Run {
 	file := run.File{Path: j.path(ledgerFile), New: ledger.Config{
 		Unit: j.Unit, Relation: relation, Epsilon: j.Epsilon, Delta: j.Delta, Run: s.ID, Waived: j.Task.Waived(),
@@ -159,9 +157,8 @@ func (j *job) withPrice(price *tune.Price) settings {
 	return s
 }
 
-// priceOn returns the price for j.Epsilon. If j.Epsilon is 0, the price uses the remaining budget of the
-// ledger "left".
-func (j *job) priceOn(ctx context.Context, left *ledger.Ledger) (tune.Price, error) {
+// priceOn returns the price for j.Epsilon or, if j.Epsilon is 0, for the remaining budget of the ledger l.
+func (j *job) priceOn(ctx context.Context, l *ledger.Ledger) (tune.Price, error) {
 	if j.Epsilon != 0 {
 		return j.quote(ctx)
 	}
@@ -172,7 +169,7 @@ func (j *job) priceOn(ctx context.Context, left *ledger.Ledger) (tune.Price, err
 		}
 		return j.Law.Event(run), nil
 	}
-	noise, err := left.LeastNoise(ctx, search)
+	noise, err := l.LeastNoise(ctx, search)
 	if errors.Is(err, accountant.ErrNoBracket) {
 		return tune.Price{}, fmt.Errorf("%w: %w", recipe.ErrSpent, err)
 	}
@@ -279,8 +276,8 @@ func isCharged(event accountant.Event, account *accountant.Schedule) error {
 	return nil
 }
 
-// score returns the accuracy on the pool, or the number of correct predictions on private rows plus charged
-// noise. Each private unit has one row, so a unit changes this number by at most one.
+// score returns the accuracy on the pool, or the noisy number of correct predictions on private rows. Each
+// private unit has one row, so a unit changes the number by at most one.
 func (j *job) score(ctx context.Context, m *recipe.Model, row recipe.Row, key rng.Key) (float64, error) {
 	if j.Private == nil {
 		return row.Accuracy, nil

@@ -17,8 +17,8 @@ import (
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
 )
 
-// Setting replaces fields of the base recipe in one run. Absent fields keep the values of the base recipe. No
-// field changes the cost of a run, because noise is proportional to the clip norm.
+// Setting replaces fields of the base recipe in one training. Absent fields keep the base recipe's values.
+// The cost of a training does not depend on its setting. Noise is proportional to the clip norm.
 type Setting struct {
 	Features     string   `json:"features,omitempty"`
 	Model        string   `json:"model,omitempty"`
@@ -49,7 +49,7 @@ func (s *Setting) fields() []field {
 	}
 }
 
-// String returns the setting in one line.
+// String describes s in one line.
 func (s Setting) String() string {
 	var words []string
 	for _, f := range s.fields() {
@@ -89,8 +89,8 @@ func (s Setting) apply(base recipe.Recipe) recipe.Recipe {
 	return r
 }
 
-// Around returns the default settings: multiples of the base's learning rate (1/4 to 4) and clip norm (1/4 to
-// 2).
+// Around returns the default settings: the base's learning rate times 1/4 to 4, and the base's clip norm
+// times 1/4 to 2.
 func Around(base recipe.Recipe) []Setting {
 	var all []Setting
 	for _, rate := range []float64{0.25, 0.5, 1, 2, 4} {
@@ -102,8 +102,8 @@ func Around(base recipe.Recipe) []Setting {
 	return all
 }
 
-// Grid returns every combination of values. The argument maps the name of a field, as in files of settings,
-// to the values of the field.
+// Grid returns every combination of the given values. The keys of the map are names of fields, as in files of
+// settings.
 func Grid(values map[string][]string) ([]Setting, error) {
 	all := []Setting{{}}
 	known := 0
@@ -133,7 +133,7 @@ func Grid(values map[string][]string) ([]Setting, error) {
 	return checked(all)
 }
 
-// set parses a value of the field. An empty text keeps the base recipe's value.
+// set parses a value of the field f. An empty text keeps the value of the base recipe.
 func (f field) set(word string) error {
 	word = strings.TrimSpace(word)
 	if word == "" {
@@ -151,7 +151,7 @@ func (f field) set(word string) error {
 	return nil
 }
 
-// ParseSettings parses a list of settings: a JSON array of objects, or CSV with field names in the header. An
+// ParseSettings parses settings from a JSON array of objects, or from CSV with field names in the header. An
 // empty cell keeps the value of the base recipe.
 func ParseSettings(data []byte) ([]Setting, error) {
 	const most = 1 << 22
@@ -212,8 +212,7 @@ func parseCSV(data []byte) ([]Setting, error) {
 	return checked(all)
 }
 
-// checked returns an error for a list that is empty or too long, or has duplicates, which would be drawn more
-// often.
+// checked returns an error if the list is empty, too long or has duplicates, which would be drawn more often.
 func checked(all []Setting) ([]Setting, error) {
 	switch {
 	case len(all) == 0:

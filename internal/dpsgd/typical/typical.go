@@ -20,18 +20,17 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// Config configures the figures. A nil Config computes no figures.
 type Config struct {
 	Delta   float64       // delta_mu; default [DefaultDelta]
 	Between dpsgd.Between // the sums whose distances are measured
 	Most    int           // distances per step; default as in dpsgd.Distances
 }
 
-// DefaultDelta is the default of delta_mu, which is an average over records. By Markov's inequality, delta_mu
-// = 1e-10 implies delta <= 1e-5 for all records except a fraction of at most 1e-5.
+// DefaultDelta is the default of Config.Delta, an average over records. By Markov's inequality, an average of
+// 1e-10 implies delta <= 1e-5 for all records except a fraction of at most 1e-5.
 const DefaultDelta = 1e-10
 
-// Account observes a training, with one Bayesian account for each estimator.
+// Account accounts for a training, with one bayes.Account for each estimator.
 type Account struct {
 	accounts []*bayes.Account
 	step     bayes.Step // the same for all steps
@@ -39,8 +38,8 @@ type Account struct {
 	err      error
 }
 
-// Follow sets cfg.Distances, such that a new account observes the training. Follow returns nil if c is nil or
-// the training has no noise. Errors: the Bayesian accounting does not support the training.
+// Follow sets cfg.Distances such that the result receives the steps of the training. The result is nil if c
+// is nil or the training has no noise. A training that Bayesian accounting does not support is an error.
 func (c *Config) Follow(cfg *dpsgd.Config) (*Account, error) {
 	if c == nil {
 		return nil, nil
@@ -82,14 +81,15 @@ func (c *Config) Follow(cfg *dpsgd.Config) (*Account, error) {
 
 func estimators() []bayes.Estimator { return []bayes.Estimator{bayes.Bernstein, bayes.StudentT} }
 
-// observe adds one step. Figures adds the unobserved steps before a checkpoint.
+// observe adds one step.
 func (a *Account) observe(s dpsgd.StepDistances) {
 	for _, account := range a.accounts {
 		a.err = errors.Join(a.err, account.Add(a.step, s.Values))
 	}
 }
 
-// Figures returns the final figures, with the worst case for unobserved steps. A nil Account has no figures.
+// Figures returns the figures after the last step. Steps that a did not observe count with their worst case.
+// A nil Account has no figures.
 func (a *Account) Figures() (f Figures, err error) {
 	if a == nil {
 		return f, nil
@@ -108,15 +108,15 @@ func (a *Account) Figures() (f Figures, err error) {
 	return f, nil
 }
 
-// Figures holds the private, uncharged figures for the first seed. It is embedded in a row of a result.
+// Figures holds the private, uncharged figures of the first seed. Rows of results embed it.
 type Figures struct {
 	OfTypical []bayes.Figure `json:"bayes,omitempty"`
 }
 
-// Rows holds the figures of all rows of a result. It is nil if no row has figures.
+// Rows holds the figures of every row of a result, or is nil if there are none.
 type Rows [][]bayes.Figure
 
-// Of returns of(row) for each row, or nil if no row has figures.
+// Of returns of(row) for every row, or nil if no row has figures.
 func Of[R any](rows []R, of func(R) Figures) (all Rows) {
 	some := false
 	for _, row := range rows {
@@ -131,7 +131,7 @@ func Of[R any](rows []R, of func(R) Figures) (all Rows) {
 
 const file = "bayes.json"
 
-// Write stores the figures, if there are any, in dir/private. Only the owner can read the file.
+// Write stores r in dir/private, in a file that only its owner can read. A nil r is not stored.
 func (r Rows) Write(dir string) error {
 	if r == nil {
 		return nil
@@ -146,8 +146,8 @@ func (r Rows) Write(dir string) error {
 	return nil
 }
 
-// Read returns the figures that Write stored in dir, or nil. If the file has another number of rows, Read
-// returns an error.
+// Read returns the figures that Write stored in dir, or nil. It returns an error unless the file has the
+// given number of rows.
 func Read(dir string, rows int) (Rows, error) {
 	text, err := os.ReadFile(results.Folder(dir).Private(file))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -166,7 +166,7 @@ func Read(dir string, rows int) (Rows, error) {
 	return all, nil
 }
 
-// Section returns the section of a report about the figures of the named rows, or "" without figures.
+// Section returns the part of a report on the figures of the named rows, or "" if there are none.
 func (r Rows) Section(names []string) string {
 	var b strings.Builder
 	for i, f := range r {
@@ -177,12 +177,13 @@ func (r Rows) Section(names []string) string {
 	return b.String()
 }
 
-// AddTo adds one column per estimator to a table for readers. The table must have the rows of r.
+// AddTo adds one column per estimator to a table for readers. The rows of t must be those of r.
 func (r Rows) AddTo(t *table.Table) {
 	r.addColumns(t, func(e bayes.Estimator) string { return fmt.Sprintf("%s, %v", bayes.Column, e) })
 }
 
-// AddRecordsTo adds one column per estimator to a table for CSV. It marks every row as not releasable.
+// AddRecordsTo adds one column per estimator to a table for CSV. It sets the column "releasable" of every row
+// to false.
 func (r Rows) AddRecordsTo(t *table.Table) {
 	r.addColumns(t, func(e bayes.Estimator) string {
 		return "private_bayes_mu_" + strings.ReplaceAll(e.String(), "-", "_")

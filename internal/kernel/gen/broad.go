@@ -8,9 +8,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// tiles512 writes tiles32 for AVX-512, with the same order of operations on each element. The function
-// computes n columns of a product, at most three vectors, in register tiles of at most nine rows. Parameter
-// apart is the distance in bytes between the vectors of a row of b.
+// tiles512 writes the AVX-512 version of tiles32, with the same order of operations on each element. The
+// generated function computes n columns of a product, at most three vectors, in register tiles of at most
+// nine rows. Its parameter apart is the distance in bytes between vectors of a row of b.
 //
 // A tile of 9 x 3 vectors takes 27 registers and loads 12 operands for 27 products. Two loads per cycle
 // suffice for two products per cycle.
@@ -31,7 +31,7 @@ func tiles512() {
 	}
 }
 
-// broad describes tiles by the number of vectors in a row, and holds registers. Register rs3 holds three
+// broad holds the registers of a tile whose rows have the given number of vectors. Register rs3 holds three
 // strides, bw the current address in b, left the remaining part of k, and mask the mask of the last vector.
 type broad struct {
 	vectors                                                 int
@@ -46,11 +46,9 @@ var registersOfBroad = broad{
 const (
 	broadest  = 3
 	broadRows = 9
-	// group is the number of rows that are addressed from one register.
-	group = 5
+	group     = 5
 )
 
-// aw returns the register with the current address in the first row of a group.
 func (broad) aw(i int) reg.Register { return []reg.Register{reg.RBX, reg.R12}[i] }
 
 func (g broad) acc(row, vector int) int { return g.vectors*row + vector }
@@ -180,8 +178,8 @@ func (g broad) store(row, vector int, c operand.Mem) {
 	VMOVUPS(z(g.acc(row, vector)), c)
 }
 
-// steps writes the loop over the products of one chain (see tile in package kernel). The function width
-// selects the registers for the last vector of a row.
+// steps writes the loop over the products of one chain (see tile in package kernel). The last vector of a row
+// uses the registers that the argument width selects.
 func (g broad) steps(rows int, label string, width func(int) reg.VecPhysical) {
 	in := func(vector, register int) reg.VecPhysical {
 		if g.last(vector) {

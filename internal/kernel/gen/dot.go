@@ -8,12 +8,11 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// dotRows[n] is the number of rows of a in a register tile of inner products with n rows of b.
 var dotRows = []int{1: 4, 2: 4, 3: 3, 4: 2, 5: 2, 6: 2}
 
-// dots writes the function that computes the inner products of m rows of a and n <= 6 rows of b. The lanes of
-// a vector are summed separately, and then in pairs. Parameter mask points to a mask for the last k modulo 8
-// lanes.
+// dots writes a function for the inner products of m rows of a and n <= 6 rows of b. Each lane of a vector
+// has its own sum. Lanes are then added in pairs. The parameter mask points to the mask of the last k modulo
+// 8 lanes.
 func dots() {
 	function("dots32", "func(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, m, n, k int, add int, mask *int32)")
 	g := registersOfDot
@@ -40,8 +39,8 @@ func dots() {
 	}
 }
 
-// dot holds registers: aw and bw are the current addresses in rows of a and b, and a3 and b3 are three rows
-// further.
+// dot holds registers: aw and bw with the current addresses in rows of a and b, and a3 and b3 with the
+// addresses three rows further.
 type dot struct {
 	c, ldc, a, lda, ldb, m, aw, a3, bw, count, work, b3 reg.Register
 }
@@ -116,8 +115,8 @@ func (g dot) block(rows, n int) {
 	SUBQ(operand.U8(rows), g.m)
 }
 
-// inVectors writes the loop over the vectors of rows, two at a time. The code after the loop, up to the label
-// sum, must handle the remaining elements.
+// inVectors writes a loop over the vectors of rows, two vectors per iteration. The caller must handle the
+// last elements, between this loop and the label sum.
 func inVectors(name func(part string) string, count reg.Register, addresses []reg.Register, step func(disp int)) {
 	const lanes = 8
 	MOVQ(argument("k"), count)
@@ -157,7 +156,8 @@ func (g dot) sums(rows, n int) (sums []sum) {
 	return sums
 }
 
-// reduce adds the lanes in each half, in pairs, and then adds the halves, in the same order for every width.
+// reduce adds the lanes of each half in pairs, and then adds the halves. The order is the same for every
+// width.
 func (s sum) reduce(scratch int) {
 	if s.width == 1 {
 		for range 2 {

@@ -14,7 +14,6 @@ func wideConstant(name string, bits uint64) reg.VecVirtual {
 	return v
 }
 
-// gaussian writes Gaussian with the operations of exp32 in the same order. Parameter table is roots.
 func gaussian() {
 	function("gaussian32", "func(dst, norms *float32, n int, norm, factor float32, table *uint64)")
 	dst, norms, n, table := parameter("dst"), parameter("norms"), parameter("n"), parameter("table")

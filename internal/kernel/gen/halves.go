@@ -8,7 +8,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// halves writes Halves.MulStrips for pairs of results, and for one more result if rest is not 0.
+// halves writes the assembly of Halves.MulStrips, for pairs of results, and for one more result if rest is
+// not 0.
 func halves() {
 	function("halves32", "func(dst *float32, dstRow, dstStep int, even, odd *float32, pairs, rest, k int, "+
 		"src, last *float32, srcRow, srcStep, strips int)")
@@ -55,7 +56,6 @@ type half struct {
 	to, toRow, even, odd, stride, front, back, row, evenAt, oddAt, left, work, src, last reg.Register
 }
 
-// block computes results with even indices and, if kinds is 2, the next odd results.
 func (h half) block(loop string, pairs, kinds int) {
 	acc := func(kind, r, part int) reg.VecPhysical { return y(2*mirrorRows*kind + 2*r + part) }
 	each := func(f func(kind, r, part int)) {

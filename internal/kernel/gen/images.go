@@ -8,7 +8,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// These are predicates of VCMPPS: the second operand is less or greater than the first. NaN is neither.
+// lessThan and greaterThan are predicates of VCMPPS, from the second operand to the first. Both are false for
+// NaN.
 const (
 	lessThan    = 0x11
 	greaterThan = 0x1e
@@ -18,7 +19,6 @@ func float(name string, v float32) operand.Mem {
 	return ConstData(name, operand.U32(math.Float32bits(v)))
 }
 
-// polar writes Polar with the operations of polarOf, and masks for branches.
 func polar() {
 	function("polar32", "func(length, turn, right, left, below, above *float32, n int, perRadian float32)")
 	length, turn := parameter("length"), parameter("turn")
@@ -151,7 +151,6 @@ func affine() {
 	next(n, dst, src)
 }
 
-// sums and squaresAbout write the sums of values, and of squared distances from a centre, in 16 lanes.
 func sums() {
 	function("sum32", "func(lanes *float64, x *float32, n int)")
 	inLanes(func(i int) { VADDPD(y(4+i), y(i), y(i)) })
@@ -167,7 +166,7 @@ func squaresAbout() {
 	})
 }
 
-// inLanes writes a loop in which add adds register 4+i to lanes i.
+// inLanes writes a loop in which the code from add adds register 4+i to lanes i.
 func inLanes(add func(i int)) {
 	lanes, from, n := parameter("lanes"), parameter("x"), parameter("n")
 	clear(4)

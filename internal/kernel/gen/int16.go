@@ -24,7 +24,7 @@ func unpackInt16() {
 	again(n, 16)
 }
 
-// fetchInt16 writes Fetch. It prefetches into the L2 cache, because the L1 cache holds current work.
+// fetchInt16 prefetches to the L2 cache, because the L1 cache is in use.
 func fetchInt16() {
 	function("fetch16", "func(x *int16, n int)")
 	x, n := parameter("x"), parameter("n")
@@ -54,7 +54,6 @@ func packInt16() {
 	again(n, 16)
 }
 
-// largest writes the largest bits without sign in each of eight lanes.
 func largest() {
 	function("largest32", "func(lanes *uint32, x *float32, n int)")
 	lanes, from, n := parameter("lanes"), parameter("x"), parameter("n")

@@ -2,9 +2,9 @@
 // run go generate in package kernel. On a machine without AVX-512, .ci/avx512 runs the tests of package
 // kernel in an emulator.
 //
-// Functions here have the names of the functions of package kernel that they write. In the assembly, strides
-// and places are in bytes, and counts are positive. A length n is a multiple of the elements per iteration, 8
-// or 16. The callers in package kernel check all dimensions.
+// Functions here have the names of the functions in package kernel whose assembly they write. In the
+// assembly, strides and places are in bytes, and counts are positive. A length n is a multiple of the
+// elements per iteration, 8 or 16. The callers in package kernel check all dimensions.
 package main
 
 import (
@@ -40,8 +40,8 @@ func main() {
 
 var sameType = regexp.MustCompile(`(\w+) (\*?\w+), (\w+ \*?\w+)`)
 
-// writeStubs declares adjacent parameters of one type together in stubs. It also writes panicking functions
-// of the same names for machines without the assembly.
+// writeStubs shortens the declarations in the file stubs, and writes panicking functions of the same names to
+// the file other, for machines without the assembly.
 func writeStubs(stubs, other string) error {
 	text, err := os.ReadFile(stubs)
 	if err != nil {
@@ -75,7 +75,6 @@ func writeStubs(stubs, other string) error {
 	return nil
 }
 
-// grouped merges adjacent parameters of one type: (a int, b int) becomes (a, b int).
 func grouped(line string) string {
 	for from := 0; ; {
 		at := sameType.FindStringSubmatchIndex(line[from:])

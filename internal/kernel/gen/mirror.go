@@ -9,15 +9,15 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// mirrors writes the function that computes an even and an odd product of two vectors of columns, and their
-// sum and difference (see Mirror.MulStrips). The number of odd rows, ko, may be 0.
+// mirrors writes the assembly of Mirror.MulStrips for two vectors of columns. The number of odd rows, ko, may
+// be 0.
 func mirrors() {
 	g := registersOfMirror
 	g.write("mirrorStrips32", []string{"up", "down"}, func() {}, g.block)
 }
 
-// mirror holds registers. Register ups holds the distance between rows of results, aw the current address in
-// a row of coefficients, bw the current address in the strip, and left the number of remaining rows.
+// mirror holds registers: ups the distance between rows of results, aw the current address in a row of
+// coefficients, bw the current address in the strip, and left the number of remaining rows.
 type mirror struct {
 	up, down, ups, dns, even, es, odd, os, src, srow, aw, bw, left, work reg.Register
 }
@@ -31,7 +31,8 @@ const mirrorRows = 3
 
 func (mirror) acc(odd, row, half int) reg.VecPhysical { return y(2*mirrorRows*odd + 2*row + half) }
 
-// write writes a function whose first parameters have the names in results. begin prepares a strip.
+// write writes a function whose first parameters are results. The argument begin writes the code before each
+// strip.
 func (g mirror) write(name string, results []string, begin func(), block func(rows int)) {
 	function(name, "func("+strings.Join(results, ", ")+" *float32, upRow, downRow, dstStep int, even, odd *float32, "+
 		"m, ke, ko int, src *float32, srcOdd, srcRow, srcStep, strips int)")
@@ -68,8 +69,8 @@ func (g mirror) rows(block func(rows int)) {
 	JNE(operand.LabelRef("rows"))
 }
 
-// twoOrThree jumps to the block for three rows, or for two. It divides four rows into two and two, because a
-// single row is slow.
+// twoOrThree writes a jump to the block for three rows, or for two rows. Four rows are computed in two pairs,
+// because a single row is slow.
 func twoOrThree(left reg.Register, block string) {
 	CMPQ(left, operand.U8(4))
 	JE(operand.LabelRef(block + "2"))
@@ -79,7 +80,6 @@ func twoOrThree(left reg.Register, block string) {
 	JE(operand.LabelRef(block + "2"))
 }
 
-// block computes rows of results. Afterwards the processor flags describe the number of remaining rows.
 func (g mirror) block(rows int) {
 	Label(fmt.Sprintf("rows%d", rows))
 	for i := range 4 * mirrorRows {
@@ -136,8 +136,6 @@ func (g mirror) store(r int) {
 	}
 }
 
-// moduliOf stores the sum and the difference of the moduli of two complex numbers, which are in the registers
-// 12, 13 and 14, 15.
 func (mirror) moduliOf(up, down reg.Register) {
 	for i := 12; i < 16; i++ {
 		VMULPS(y(i), y(i), y(i))

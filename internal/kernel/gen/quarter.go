@@ -8,8 +8,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// quarters writes Quarters.MulStrips and Quarters.Moduli. Results Last - r begin at up2 and down2, and their
-// addresses descend.
+// quarters writes the assembly of Quarters.MulStrips and Quarters.Moduli. Results Last - r begin at up2 and
+// down2, in descending order.
 func quarters() {
 	for i, name := range []string{"quarterStrips32", "quarterModuli32"} {
 		g, results := quarter{registersOfMirror, i == 1}, []string{"up", "down", "up2", "down2"}
@@ -28,8 +28,8 @@ type quarter struct {
 	moduli bool
 }
 
-// ends holds the addresses of the current rows Last - r. The memory waiting holds sums or differences of even
-// products until the odd products are known.
+// ends holds the addresses of the current rows Last - r, and waiting the sums or differences of even products
+// until the odd products are computed.
 var ends, waiting operand.Mem
 
 func place(other, row, half int) operand.Mem {
@@ -80,8 +80,8 @@ func (g quarter) block(rows int) {
 	}
 }
 
-// products sets the accumulators to products of rows of coefficients and the strip at bw. Coefficients with
-// even and odd indices have separate accumulators.
+// products writes the code that sets the accumulators to products of rows of coefficients and the strip at
+// bw. Coefficients with even and odd indices have separate accumulators.
 func (g quarter) products(rows, odd int, k string, a, stride reg.Register) {
 	for other := range 2 {
 		for r := range rows {

@@ -8,7 +8,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// y returns vector register n, x the lower half, and z the AVX-512 register.
+// y returns vector register n, x its lower half, and z its AVX-512 register.
 func y(n int) reg.VecPhysical { return vectors[n] }
 func x(n int) reg.VecPhysical { return vectors[n].AsX().(reg.VecPhysical) }
 
@@ -28,7 +28,7 @@ func z(n int) reg.VecPhysical {
 
 func y256(n int) reg.VecPhysical { return z(n).AsY().(reg.VecPhysical) }
 
-// lanes sets mask to the first n <= 16 lanes. It overwrites RAX.
+// lanes writes code that sets the mask to the first n <= 16 lanes. The code overwrites RAX.
 func lanes(n, mask reg.Register) {
 	ones := reg.RAX
 	MOVQ(operand.I32(-1), ones)
@@ -36,8 +36,7 @@ func lanes(n, mask reg.Register) {
 	KMOVW(ones.As32(), mask)
 }
 
-// at returns the address of row i of at most six rows, which start at base and are stride bytes apart.
-// Register third holds base plus three strides.
+// at returns the address of row i <= 5. Row 0 is at base, row 3 at third, and rows are stride bytes apart.
 func at(base, third, stride reg.Register, i, disp int) operand.Mem {
 	m := operand.Mem{Base: base, Disp: disp}
 	if i >= 3 {
@@ -71,13 +70,15 @@ func advance(bytes int, addresses ...reg.Register) {
 	}
 }
 
-// next advances addresses by eight float32, and ends the loop over n elements and the function.
+// next writes the code that advances the addresses by eight float32, repeats the loop while elements of n
+// remain, and then returns.
 func next(n reg.Register, addresses ...reg.Register) {
 	advance(32, addresses...)
 	again(n, 8)
 }
 
-// again subtracts lanes from n, and ends the loop and the function.
+// again writes the code that subtracts lanes from n, repeats the loop while elements remain, and then
+// returns.
 func again(n reg.Register, lanes int) {
 	repeat("loop", n, lanes)
 	finish()
@@ -99,8 +100,8 @@ func thirdRow(third, base, stride reg.Register) {
 	ADDQ(stride, third)
 }
 
-// nextRun sets the register count to the length of the next run of elements, and subtracts this length from
-// the register left.
+// nextRun writes code that sets the register count to the length of the next run, and subtracts this length
+// from the register left.
 func nextRun(count, left reg.Register) {
 	MOVQ(argument("run"), count)
 	CMPQ(left, count)

@@ -8,9 +8,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// tiles writes the function that computes two vectors of columns of a product, in register tiles of at most
-// six rows. If mask is nil, all columns exist. Otherwise mask has one integer per column, which is negative
-// if the column exists. The memory of a vector without existing columns is not accessed.
+// tiles writes a function for two vectors of columns of a product, in register tiles of at most six rows. If
+// its parameter mask is nil, all columns exist. Otherwise mask has a negative integer for each existing
+// column. The memory of a vector without existing columns is not accessed.
 func tiles() {
 	function("tiles32", "func(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb int, m, height, k, run int, add int, mask *int32)")
 	g := registersOfTile
@@ -134,7 +134,7 @@ func (g tile) block(rows int) {
 	SUBQ(operand.U8(rows), g.m)
 }
 
-// fetch prefetches each row of the tile's memory, which is used only after the first run.
+// fetch writes code that prefetches the memory of the tile's result, which is used only after the first run.
 func (g tile) fetch(rows int) {
 	MOVQ(g.c, g.count)
 	for i := range rows {
@@ -158,10 +158,8 @@ func (g tile) rows(rows int, f func(i, half int, c operand.Mem)) {
 	}
 }
 
-// loadMask loads the mask of a vector into y15.
 func (g tile) loadMask(half int) { VMOVUPS(operand.Mem{Base: g.work, Disp: 32 * half}, y(15)) }
 
-// maskOf loads the mask of a vector, unless y15 already holds the only mask.
 func (g tile) maskOf(half int) {
 	if g.vectors > 1 {
 		g.loadMask(half)
@@ -195,7 +193,7 @@ func (g tile) step(rows int) {
 	}
 }
 
-// wide and wide512 write the functions that compute n columns of one row of a product. n is a multiple of the
+// wide and wide512 write functions for n columns of one row of a product, where n is a multiple of the
 // elements of eight vectors.
 func wide()    { row("wide32", 32, y) }
 func wide512() { row("wide512", 64, z) }

@@ -16,7 +16,7 @@ func function(name, signature string) {
 
 var magic = sync.OnceValue(func() operand.Mem { return ConstData("magic", operand.U64(math.Float64bits(0x1.8p52))) })
 
-// foldInt64 writes FoldInt64. Squares are summed in 16 lanes, in the order of squaredNorm.
+// foldInt64 sums squares in 16 lanes, in the order of squaredNorm.
 func foldInt64() {
 	function("foldInt64", "func(dst *int64, src *float32, n int, perUnit float64, lanes *float64)")
 	dst, src, n := parameter("dst"), parameter("src"), parameter("n")
@@ -48,8 +48,7 @@ func foldInt64() {
 	finish()
 }
 
-// squaredNorm writes the sums of squares in 16 lanes. Squares are exact in float64, so fusing does not change
-// the result.
+// squaredNorm sums in 16 lanes. Squares are exact in float64, so fusing does not change the result.
 func squaredNorm() {
 	function("squaredNorm32", "func(lanes *float64, x *float32, n int)")
 	inLanes(func(i int) { VFMADD231PD(y(4+i), y(4+i), y(i)) })
@@ -103,7 +102,7 @@ func scale() {
 	again(n, 8)
 }
 
-// transpose writes the function that sets eight columns of dst to eight rows of b, with n elements each.
+// transpose writes a function that sets eight columns of dst to eight rows of b with n elements each.
 func transpose() {
 	function("transpose32", "func(dst *float32, ldd int, b *float32, ldb, n int)")
 	dst, ldd := parameter("dst"), parameter("ldd")
@@ -139,7 +138,8 @@ func transpose() {
 	again(n, 8)
 }
 
-// spread writes the function that copies blocks of 64 bytes of src to places that are stride bytes apart.
+// spread writes a function that copies blocks of 64 bytes of src to places in dst that are stride bytes
+// apart.
 func spread() {
 	function("spread32", "func(dst *float32, stride int, src *float32, n int)")
 	dst, stride := parameter("dst"), parameter("stride")
