@@ -18,25 +18,26 @@ import (
 
 // Transform draws random views of a record, for example a shifted or mirrored image.
 type Transform interface {
-	// Draw chooses a transformation with public randomness. The returned function writes the transformed src
-	// to dst. The result depends only on the draw and on the contents of src. Both slices have one element
-	// for each column of X.
+	// Draw chooses a transformation with public randomness. The returned function writes the transformed row
+	// src to dst. The slice dst then depends only on this choice and on src. Both slices have one element per
+	// column of X.
 	Draw(rnd *rand.Rand) func(dst, src []float32)
-	// Check returns an error for unusable data.
+	// Check returns an error if data cannot be transformed.
 	Check(data Data) error
-	// Fingerprint returns bytes that identify every setting.
+	// Fingerprint identifies all settings of the transform.
 	Fingerprint() []byte
 }
 
 // Augment returns a model that trains on several views of every record (augmentation multiplicity, De et al.
-// 2022). The mean of the gradients of a record's views is clipped. So a contribution has the same bound as
-// without views, and the charge is the same. Clipping each view separately would increase the sensitivity.
+// 2022). The mean of the gradients of a record's views is clipped. So a record's contribution has the same
+// bound as without views, and the charge is the same. Clipping each view separately would increase the
+// sensitivity.
 //
-// All records of a step use the same transformations. The transformations depend only on the seed and on the
-// parameters, which are public. So a contribution depends only on public state and one record. A resumed run
-// uses the same views.
+// All records of a step use the same transformations. These depend only on the seed and on the parameters,
+// which are public. So a contribution depends only on public state and on one record. A resumed run uses the
+// same views.
 //
-// The loss of a record is the mean over its views. Groups and predictions come from model.
+// The loss of a record is the mean over its views. Groups and predictions are those of model.
 func Augment(model Model, views int, transform Transform, seed uint64) (Model, error) {
 	if model == nil || transform == nil {
 		return nil, errors.New("dpsgd: augmentation needs a model and a transform")

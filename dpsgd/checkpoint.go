@@ -15,7 +15,7 @@ import (
 	"github.com/pate-go/pate/internal/sealed"
 )
 
-// checkpointMagic starts a checkpoint file. All numbers that follow are little-endian, in this order:
+// checkpointMagic begins a checkpoint file. Little-endian numbers follow:
 //
 //   - checkpointWords words of eight bytes: steps, four counts of Diagnostics, clip norm, optimizer steps,
 //     ledger entry
@@ -29,10 +29,10 @@ const (
 	checkpointWords = 8
 )
 
-// ErrCheckpoint reports a checkpoint that is damaged or belongs to a run with other inputs.
+// ErrCheckpoint reports a checkpoint that is damaged or belongs to another run.
 var ErrCheckpoint = errors.New("dpsgd: not a checkpoint of this run")
 
-// seal returns a hash of a checkpoint under the run's key. The run's key depends on all inputs of the run.
+// seal returns a hash of body under the run's key, which depends on all inputs of the run.
 func (t *trainer) seal(body []byte) ([]byte, error) {
 	text, err := t.release.key.DeriveBytes("checkpoint", body).MarshalText()
 	if err != nil {
@@ -88,7 +88,6 @@ func (t *trainer) resume() error {
 	return nil
 }
 
-// read restores the state from a checkpoint. On an error it changes nothing.
 func (t *trainer) read(r io.Reader) error {
 	state, correlated := t.optimizer.State(), t.release.banded.state()
 	doubles := len(state.First) + len(state.Second) + len(t.average) + len(correlated)

@@ -8,31 +8,31 @@ import (
 	"slices"
 )
 
-// Clipping changes how gradients are clipped. The zero value scales the whole gradient g by min(1, C/|g|),
-// where C is Config.ClipNorm.
+// Clipping configures how gradients are clipped. With the zero value, the whole gradient g is multiplied by
+// min(1, C/|g|), where C is Config.ClipNorm.
 type Clipping struct {
-	// PerGroup clips each group of a [Grouped] model separately. The clip norm of a group is ClipNorm divided
-	// by the square root of the number of groups. So ClipNorm bounds the norm of the whole contribution.
+	// PerGroup clips the gradient of each group of a [Grouped] model to ClipNorm divided by the square root
+	// of the number of groups. So ClipNorm bounds the norm of the whole gradient.
 	PerGroup bool `json:"per_group,omitzero"`
-	// GroupNorms, if not empty, holds a clip norm for each group of a [Grouped] model. ClipNorm must then be
-	// zero. The square root of the sum of the squared GroupNorms bounds the norm of the whole contribution.
+	// GroupNorms, if not empty, holds the clip norm of each group of a [Grouped] model. ClipNorm must then be
+	// zero. The norm of the whole gradient is at most the square root of the sum of the squared GroupNorms.
 	GroupNorms []float64 `json:"group_norms,omitempty"`
-	// Stabilizer, if positive, scales every gradient g by C/(|g| + Stabilizer) (automatic clipping, Bu et al.
-	// 2023). Stabilizer must be in [2^-40, 2^40].
+	// Stabilizer, if positive, multiplies every gradient g by C/(|g| + Stabilizer) (automatic clipping, Bu et
+	// al. 2023). It must be in [2^-40, 2^40].
 	Stabilizer float64 `json:"stabilizer,omitzero"`
-	// Adaptive changes the clip norm after every step. By default the clip norm is fixed.
+	// Adaptive changes the clip norm after every step. With the zero value the clip norm is constant.
 	Adaptive Adaptive `json:"adaptive,omitzero"`
 }
 
 // Adaptive moves the clip norm C towards a quantile of the gradient norms (Andrew et al. 2021). Every step
-// releases the noisy fraction of records that were not clipped, and changes C:
+// releases the noisy fraction of records that were not clipped, and sets
 //
 //	C = C exp(-LearningRate (fraction - Quantile))
 //
 // The fraction is the noisy count of records with |g| <= C, divided by the expected batch size. Config.Event
 // includes the cost of the count. C starts at Config.ClipNorm.
 type Adaptive struct {
-	// Quantile is the desired fraction of unclipped records, in (0, 1). Zero turns adaptive clipping off.
+	// Quantile is the desired fraction of unclipped records, in (0, 1). At 0 the clip norm is constant.
 	Quantile     float64 `json:"quantile,omitzero"`
 	LearningRate float64 `json:"learning_rate,omitzero"` // speed of the change of C, in (0, 10]
 	// CountNoise is the standard deviation of the noise on the count, in records, in [2^-10, 2^20]. A step is
@@ -43,7 +43,6 @@ type Adaptive struct {
 
 func (a Adaptive) on() bool { return a.Quantile != 0 }
 
-// next returns the next clip norm. The argument share is the released fraction of unclipped records.
 func (a Adaptive) next(clip, share float64) float64 {
 	return min(max(clip*math.Exp(-a.LearningRate*(share-a.Quantile)), minClip), maxClip)
 }
@@ -92,7 +91,6 @@ func (c Config) validateClipping() error {
 	return nil
 }
 
-// clip returns the clip norms of the first step.
 func (c Config) clip(model Model) (Clip, error) {
 	clipping := c.Clipping
 	if !clipping.PerGroup && len(clipping.GroupNorms) == 0 {

@@ -11,11 +11,11 @@ import (
 	"github.com/pate-go/pate/dpsgd/optim"
 )
 
-// Config configures a training run. A zero field turns a feature off, so the smallest Config is plain DP-SGD
-// with a constant learning rate.
+// Config configures a training run. A feature whose field is zero is off, so the smallest Config is plain
+// DP-SGD with a constant learning rate.
 type Config struct {
-	// SamplingProbability is the exact probability that a record joins a batch, in [2^-64, 1]. At 1 every
-	// step uses every record. In schemes with epochs it must be zero.
+	// SamplingProbability is the probability that a record joins a batch, in [2^-64, 1]. It must be zero in
+	// schemes with epochs.
 	SamplingProbability float64  `json:"sampling_probability,omitzero"`
 	Sampling            Sampling `json:"sampling,omitzero"` // how batches are drawn; default Poisson
 	// NoiseMultiplier is the standard deviation of the noise divided by the clip norm, in [2^-10, 2^20].
@@ -24,44 +24,45 @@ type Config struct {
 	// Phases, if not empty, replaces SamplingProbability, NoiseMultiplier and Steps, which must be zero.
 	Phases []Phase `json:"phases,omitempty"`
 
-	// ClipNorm bounds the norm of a record's gradient, in [2^-40, 2^40]. It affects learning but not privacy.
+	// ClipNorm bounds the norm of a record's gradient, in [2^-40, 2^40]. The privacy cost does not depend on
+	// it.
 	ClipNorm float64 `json:"clip_norm,omitzero"`
-	// Clipping changes how gradients are clipped. By default the whole gradient is clipped to ClipNorm.
+	// Clipping configures how gradients are clipped. With the zero value, the whole gradient is clipped to
+	// ClipNorm.
 	Clipping Clipping `json:"clipping,omitzero"`
-	// Laplace selects discrete Laplace noise, for pure differential privacy. The scale of the noise is the
-	// product of NoiseMultiplier and the clip norm. Laplace needs a model with one parameter, and
-	// SamplingProbability 1.
+	// Laplace selects discrete Laplace noise, for pure differential privacy. Its scale is NoiseMultiplier
+	// times the clip norm. The model must have one parameter, and SamplingProbability must be 1.
 	Laplace bool `json:"laplace,omitzero"`
 
 	LearningRate float64      `json:"learning_rate,omitzero"` // multiplies an update; positive
 	Schedule     Schedule     `json:"schedule,omitzero"`      // changes the learning rate; default constant
 	Optimizer    optim.Config `json:"optimizer,omitzero"`     // update rule; default plain gradient descent
-	// AverageDecay in (0, 1) turns on the moving average in Result.Average, which costs no privacy.
+	// AverageDecay in (0, 1) turns on the moving average Result.Average, which costs no privacy.
 	AverageDecay float64 `json:"average_decay,omitzero"`
 
-	// Records is the public number of records. Each noisy sum is divided by the expected batch size, which
-	// depends on Records. The default is the number of records in the data, which the run then makes public.
+	// Records is the public number of records. The noisy sum is divided by the expected batch size, which
+	// depends on Records. By default it is the number of records in the data, which the run then publishes.
 	Records int `json:"records,omitzero"`
 	// Workers is the number of goroutines, by default GOMAXPROCS. The result does not depend on it.
 	Workers int `json:"-"`
-	// Checkpoint names a file for the state of the run, with mode 0600. By default there is no file. To
-	// resume an interrupted run at no further charge, call Train again with a reservation of the resumed
+	// Checkpoint names a file, with mode 0600, for the state of the run. By default there is no file. To
+	// resume an interrupted run without another charge, call Train again with a reservation of the resumed
 	// ledger. The result does not change. The file is as secret as the data.
 	Checkpoint      string `json:"-"`
 	CheckpointEvery int    `json:"-"` // steps between two checkpoints; default a twentieth of Steps
-	// NonPrivate trains a baseline without noise, so NoiseMultiplier must be zero. Gradients are clipped to
-	// ClipNorm, and +Inf means no clipping. The event has infinite cost, so Train takes no reservation.
+	// NonPrivate trains without noise. NoiseMultiplier must then be zero, and ClipNorm may be +Inf. The event
+	// has infinite cost, and Train takes no reservation.
 	NonPrivate bool `json:"non_private,omitzero"`
-	// Public, if it has rows, is public data. Metrics.Public reports the model's score on it.
+	// Public holds public data, on which Metrics.Public scores the model. It may have no rows.
 	Public      Data `json:"-"`
 	PublicEvery int  `json:"-"` // steps between two evaluations; default a twentieth of Steps
-	// Observe, if set, is called after every step in Train's goroutine. The caller may read the model, which
+	// Observe, if not nil, is called after every step in Train's goroutine. It may read the model, which
 	// holds the iterate of this step, but must not change it.
 	Observe   func(Metrics) `json:"-"`
 	Distances Distances     `json:"-"` // private distances, measured at every step if Distances.Observe is set
 }
 
-// Phase is a sequence of steps with equal sampling probability and noise.
+// Phase is a sequence of steps with the same sampling probability and the same noise.
 type Phase struct {
 	Steps               int     `json:"steps,omitzero"`
 	SamplingProbability float64 `json:"sampling_probability,omitzero"`
@@ -75,7 +76,7 @@ func (c Config) phases() []Phase {
 	return []Phase{{Steps: c.Steps, SamplingProbability: c.SamplingProbability, NoiseMultiplier: c.NoiseMultiplier}}
 }
 
-// TotalSteps returns the number of updates in all phases.
+// TotalSteps returns the number of steps of all phases.
 func (c Config) TotalSteps() int {
 	n := 0
 	for _, p := range c.phases() {
@@ -84,7 +85,7 @@ func (c Config) TotalSteps() int {
 	return n
 }
 
-// phaseAt returns the phase that contains a step, and the index of the phase's first step.
+// phaseAt returns the phase of a step, and the index of the phase's first step.
 func (c Config) phaseAt(step int) (p Phase, start int) {
 	for _, p = range c.phases() {
 		if step < start+p.Steps {
@@ -98,7 +99,7 @@ func (c Config) phaseAt(step int) (p Phase, start int) {
 // Event returns the event of a run, for neighbours that differ by one added or removed record.
 func (c Config) Event() accountant.Event { return c.EventAfter(c.TotalSteps()) }
 
-// EventAfter returns the event of the given number of steps. [Train] charges Event, the event of all steps.
+// EventAfter returns the event of the first steps. [Train] charges Event, the event of all steps.
 func (c Config) EventAfter(steps int) accountant.Event {
 	if c.NonPrivate {
 		return accountant.NonPrivate{}
@@ -116,8 +117,8 @@ func (c Config) EventAfter(steps int) accountant.Event {
 	return accountant.Composed{Events: events}
 }
 
-// GaussianDraws returns the number of discrete Gaussian values that a run draws for a model with the given
-// number of parameters. [LatticeDelta] needs this number.
+// GaussianDraws returns the number of values of discrete Gaussian noise that a run draws for a model with the
+// given number of parameters. [LatticeDelta] needs this number.
 func (c Config) GaussianDraws(parameters int) int {
 	if c.NonPrivate || c.Laplace {
 		return 0
@@ -213,8 +214,8 @@ func within(field string, v, low, high float64) error {
 	return fmt.Errorf("dpsgd: %s is %g, but must be in [%g, %g]", field, v, low, high)
 }
 
-// MarshalJSON writes only the fields that affect the result. A renamed field must keep its JSON name, and a
-// zero field must be omitted. The fingerprints of existing runs then do not change.
+// MarshalJSON writes only the fields that affect the result. Fingerprints of runs hash this JSON. So a
+// renamed field must keep its JSON name, and a zero field must be omitted.
 func (c Config) MarshalJSON() ([]byte, error) {
 	type fields Config
 	if math.IsInf(c.ClipNorm, 1) {
@@ -226,7 +227,6 @@ func (c Config) MarshalJSON() ([]byte, error) {
 	return json.Marshal(fields(c))
 }
 
-// identity returns the configuration as text, which is part of a run's fingerprint.
 func (c Config) identity() string {
 	text, err := json.Marshal(c)
 	if err != nil {
@@ -242,10 +242,10 @@ func (c Config) every(n int) int {
 	return max(1, c.TotalSteps()/20)
 }
 
-// Shape selects how the learning rate changes.
+// Shape selects how the learning rate changes during training.
 type Shape string
 
-// The learning rate has one of these shapes. The zero value is Constant.
+// The default Shape is Constant.
 const (
 	Constant Shape = "constant"
 	Linear   Shape = "linear"   // linearly to Final
@@ -255,12 +255,13 @@ const (
 
 type Schedule struct {
 	Shape Shape `json:"shape,omitzero"`
-	// Final is the learning rate of the last step divided by Config.LearningRate, for Linear and Cosine.
+	// Final is the learning rate of the last step, divided by Config.LearningRate, for Linear and Cosine.
 	Final float64 `json:"final,omitzero"`
-	// Every is the number of steps after which Stepwise multiplies the learning rate by Factor.
+	// Every is the number of steps between two multiplications of the learning rate by Factor, for Stepwise.
 	Every  int     `json:"every,omitzero"`
 	Factor float64 `json:"factor,omitzero"` // in (0, 1]
-	// Warmup is the number of first steps in which the learning rate rises linearly to Config.LearningRate.
+	// Warmup is the number of first steps, during which the learning rate rises linearly to
+	// Config.LearningRate.
 	Warmup int `json:"warmup,omitzero"`
 }
 
@@ -289,7 +290,7 @@ func (s Schedule) validate(steps int) error {
 	return nil
 }
 
-// share returns the learning rate of a step divided by Config.LearningRate. Steps count from 0.
+// share returns the learning rate of a step, divided by Config.LearningRate. Steps count from 0.
 func (s Schedule) share(step, steps int) float64 {
 	if step < s.Warmup {
 		return float64(step+1) / float64(s.Warmup)

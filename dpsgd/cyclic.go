@@ -12,7 +12,7 @@ import (
 
 type cyclic struct{ bands int }
 
-// validate also rejects several phases and adaptive clipping, because the event does not cover them.
+// validate also rejects several phases and adaptive clipping, which the event does not cover.
 func (y cyclic) validate(c Config) error {
 	if err := within("Config.Sampling.Bands", float64(y.bands), 1, math.Max(1, float64(c.TotalSteps()))); err != nil {
 		return err
@@ -31,8 +31,7 @@ func (y cyclic) validate(c Config) error {
 	return nil
 }
 
-// inTurn returns the probability that a record joins a batch of its turn. q is the mean of this probability
-// over all turns.
+// inTurn returns the probability that a record joins a batch of its turn, where q is the mean over all turns.
 func (y cyclic) inTurn(q float64) float64  { return math.Min(1, float64(y.bands)*q) }
 func (cyclic) probability(p Phase) float64 { return p.SamplingProbability }
 
@@ -51,9 +50,8 @@ func (y cyclic) sampler(probability float64, _, parts, blocks int) sampler {
 	return &cyclicSampler{include: rng.NewBernoulli(y.inTurn(probability)), bands: y.bands, blocks: blocks, parts: make([]turns, parts)}
 }
 
-// cyclicSampler draws Poisson batches from the records of one turn at a time. A record's turn is the same in
-// the whole run. The turn depends only on the key and the record's index, so a resumed run has the same
-// turns.
+// cyclicSampler draws Poisson batches from the records of one turn at a time. A record has the same turn in
+// the whole run, determined by the key and the record's index. So a resumed run has the same turns.
 type cyclicSampler struct {
 	include rng.Bernoulli
 	bands   int
@@ -84,14 +82,14 @@ func (c *cyclicSampler) draw(dst []pick, part, low, high int, key rng.Key, step 
 	return dst
 }
 
-// bandedCoefficients returns the first column of the Toeplitz matrix C of correlated noise, one coefficient
-// per band from the diagonal down. The correlated noise is C^-1 z, where z holds independent noise for each
-// step. The column has norm one, as [accountant.BandedMatrix] requires.
+// bandedCoefficients returns the first column of the Toeplitz matrix C of correlated noise, from the diagonal
+// down. The correlated noise is C^-1 z, where z holds independent noise for each step. The column has norm
+// one, as [accountant.BandedMatrix] requires.
 //
 // The coefficients are proportional to the first coefficients of the power series of (1-x)^(-1/2). The full
 // series gives the square root of the matrix of prefix sums. This square root is almost optimal for gradient
 // descent without momentum (Fichtenberger, Henzinger, Upadhyay 2023). The truncated series is the banded
-// square root of Kalinin and Lampert 2024. The coefficients affect learning but not privacy. C^-1 z is
+// square root of Kalinin and Lampert 2024. The guarantee holds for any coefficients of norm one. C^-1 z is
 // bounded, because the coefficients are positive and decrease (Eneström, Kakeya).
 func bandedCoefficients(bands int) []float64 {
 	c := make([]float64, bands)
@@ -107,11 +105,11 @@ func bandedCoefficients(bands int) []float64 {
 	return c
 }
 
-// bandBits is the number of binary digits of a coefficient.
+// bandBits is the number of fractional bits of a coefficient.
 const bandBits = 31
 
 // wholeCoefficients returns the coefficients times 2^bandBits as integers. The sum of their squares is at
-// most 2^(2 bandBits), so the norm of a column is at most one, exactly.
+// most 2^(2 bandBits), so the norm of a column is exactly at most one.
 func wholeCoefficients(bands int) []uint64 {
 	real := bandedCoefficients(bands)
 	whole := make([]uint64, bands)
@@ -131,7 +129,7 @@ func wholeCoefficients(bands int) []uint64 {
 	}
 }
 
-// banded correlates noise over steps, in integers of the grid. Let s_t be the sum of step t, z_t independent
+// banded correlates the noise of steps, in units of the grid. Let s_t be the sum of step t, z_t independent
 // noise, and c_0, c_1, ... the coefficients divided by 2^31. Step t computes
 //
 //	y_t = floor(c_0 s_t - c_1 w_(t-1) - c_2 w_(t-2) - ...) + z_t
@@ -148,7 +146,7 @@ type banded struct {
 	noise        [][]int64 // w of a step, at index step modulo bands; for the current step s until after replaces it
 }
 
-// newBanded returns the state for correlated noise, or nil if the noise of the steps is independent.
+// newBanded returns the state of correlated noise, or nil if the noise of steps is independent.
 func newBanded(bands, parameters int) *banded {
 	if bands <= 1 {
 		return nil
@@ -162,7 +160,7 @@ func newBanded(bands, parameters int) *banded {
 
 func (b *banded) at(step int) []int64 { return b.noise[step%len(b.noise)] }
 
-// before replaces the sums s_t, from parameter low on, by y_t - z_t.
+// before replaces the sums s_t by y_t - z_t, from parameter low on.
 func (b *banded) before(sums []int64, low, step int) {
 	copy(b.at(step)[low:], sums)
 	earlier := make([][]int64, 0, len(b.noise))
@@ -181,7 +179,7 @@ func (b *banded) before(sums []int64, low, step int) {
 	}
 }
 
-// after replaces y_t, from parameter low on, by x_t, and stores w_t.
+// after replaces y_t by x_t, from parameter low on, and stores w_t.
 func (b *banded) after(released []int64, low, step int) {
 	noise := b.at(step)[low : low+len(released)]
 	for j, y := range released {
@@ -204,7 +202,6 @@ func times(v int64, c uint64) (high, low uint64) {
 	return high, low
 }
 
-// state returns the earlier noise w for a checkpoint, or nil if b is nil.
 func (b *banded) state() []int64 {
 	if b == nil {
 		return nil

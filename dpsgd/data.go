@@ -16,19 +16,19 @@ import (
 // Data is the private training set. Row i of X has class Y[i]. Every row is a record, unless Ends is set.
 type Data struct {
 	X blas32.General
-	// Packed, if not nil, holds the rows. X must then have no rows.
+	// Packed, if not nil, holds the rows instead of X.
 	Packed Packed
 	Y      []int
-	// Targets, if it has rows, holds the targets of a model with squared loss: row i is for row i of X. Y is
-	// then ignored and may be empty.
+	// Targets, if it has rows, holds the target of each row for a model with squared loss. Y is then ignored
+	// and may be empty.
 	Targets blas32.General
-	// Ends, if not nil, makes one record of all rows of a privacy unit. Record u consists of the rows
-	// Ends[u-1] (0 for the first record) to Ends[u]-1. A record has 1 to MaxRows rows. The contribution of a
-	// record is the gradient of the rows' mean loss, clipped as a whole. Whether Ends is nil must be public.
+	// Ends, if not nil, makes one record of all rows of a privacy unit. Record u has the rows Ends[u-1] (0
+	// for the first record) to Ends[u]-1, at least 1 and at most MaxRows rows. A record contributes the
+	// gradient of the mean loss of its rows, clipped as a whole. Whether Ends is nil must be public.
 	Ends []int
 }
 
-// Records returns the number of records: units if Ends is set, otherwise rows.
+// Records returns the number of units if Ends is set, and otherwise the number of rows.
 func (d Data) Records() int {
 	if d.Ends != nil {
 		return len(d.Ends)
@@ -88,7 +88,7 @@ func wellFormed(name string, x blas32.General) error {
 	return nil
 }
 
-// digest returns SHA-256 hashes of consecutive parts of the data. For packed rows, Packed.Hash comes last.
+// digest returns SHA-256 hashes of consecutive parts of d, and of packed rows the Packed.Hash at the end.
 func (d Data) digest(workers int) [][sha256.Size]byte {
 	const piece = 1024 // records
 	rows, _ := d.Dims()
@@ -117,33 +117,32 @@ func (d Data) digest(workers int) [][sha256.Size]byte {
 	return sums
 }
 
-// Packed stores rows in less memory than float32. Package features implements Packed with 16 bits per value.
-// The training data are the values that Unpack returns. The packed form of a row must depend only on this
-// row.
+// Packed stores rows in less memory than float32. Package features implements it with 16 bits per value. The
+// training data are the values that Unpack returns. The stored form of a row must depend only on this row.
 type Packed interface {
 	// Dims returns the number of rows and columns.
 	Dims() (rows, cols int)
-	// Unpack writes row i to dst, which has one element per column. Unpack is safe for concurrent use.
+	// Unpack writes row i to dst, which has one element per column. Concurrent calls are safe.
 	Unpack(dst []float32, i int)
-	// Hash returns a hash that identifies the rows. It is a hash of the rows, or of everything from which
-	// they are computed, with name and version of each function. It uses at most workers goroutines.
+	// Hash returns a hash of the rows, or of everything from which they are computed, including the name and
+	// version of each function. It uses at most workers goroutines.
 	Hash(workers int) [sha256.Size]byte
 }
 
-// Fetcher is a [Packed] that can load rows into CPU caches before use. Without Fetcher, waiting for the rows
-// of a batch takes about as long as the computation.
+// Fetcher is a [Packed] that can load rows into CPU caches in advance. Otherwise, waiting for the rows of a
+// batch takes about as long as the computation.
 type Fetcher interface {
 	Packed
-	// Fetch announces that columns from <= j < to of row i will be unpacked soon. Fetch does not block.
+	// Fetch announces calls of Unpack for row i, from column from to column to - 1. It does not block.
 	Fetch(i, from, to int)
 }
 
-// PackedWorker is a [Worker] that unpacks rows of [Data.Packed] itself, a few at a time, so that the unpacked
+// PackedWorker is a [Worker] that unpacks the rows of [Data.Packed] itself, a few at a time, so that unpacked
 // rows stay in CPU caches. For other workers, Train unpacks all rows of a call first.
 type PackedWorker interface {
 	Worker
-	// Expect announces the rows with which the next call of AddClipped is likely to begin. A worker may load
-	// these rows into caches. Expect does not change the sums.
+	// Expect announces the likely first rows of the next call of AddClipped. A worker may load them into
+	// caches. Expect does not change the sums.
 	Expect(rows []int)
 }
 
@@ -165,8 +164,7 @@ func (d Data) validatePacked() error {
 	return nil
 }
 
-// checkModel returns the error of model.Check for data. Packed rows are checked as zeros, with the true
-// labels and targets.
+// checkModel returns the error of model.Check for data. It replaces packed rows by zeros.
 func checkModel(model Model, data Data) error {
 	if data.Packed == nil {
 		return model.Check(data)

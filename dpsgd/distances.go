@@ -11,19 +11,20 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Between selects the two neighbouring sums whose distance is measured.
+// Between selects two neighbouring sums, whose distance is measured.
 type Between int
 
 const (
-	// Batches measures the distance between the sums of a batch with and without one record. The distance is
-	// the norm of the record's contribution, at most the clip norm.
+	// Batches measures the distance between the sums of a batch with and without one record. This is the norm
+	// of the record's clipped gradient.
 	Batches Between = iota
-	// Records measures the distance between the contributions of two records, as in the published accountant,
-	// where one record replaces another. The distance is at most twice the clip norm.
+	// Records measures the distance between the clipped gradients of two records. The published accountant
+	// uses this distance, for neighbours in which one record replaces another. It is at most twice the clip
+	// norm.
 	Records
 )
 
-// String returns the name used in JSON.
+// String returns the name of b in JSON.
 func (b Between) String() string {
 	switch b {
 	case Batches:
@@ -34,35 +35,34 @@ func (b Between) String() string {
 	return fmt.Sprintf("Between(%d)", int(b))
 }
 
-// Distances makes Train measure distances at every step, for Bayesian figures about a typical record.
-// Measuring does not change the training. Distances are private: they have no noise and are not charged.
+// Distances configures the measurement of distances at every step, for Bayesian figures about a typical
+// record. Measuring does not change the training. Distances are private, have no noise and are not charged.
 type Distances struct {
-	// Observe receives the distances of each step, before the parameters change. After a resume it receives
+	// Observe receives the distances of each step before the parameters change. After a resume it receives
 	// only the distances of later steps. If Observe is nil, nothing is measured.
 	Observe func(StepDistances)
 	Between Between
-	// Most bounds the number of distances per step, and is at least 2. The default is 1/16 of the expected
-	// batch size, at most 128. If Between is Records, the default is 1/256 of the expected batch size, at
-	// most 16.
+	// Most bounds the number of distances of a step, and is at least 2. By default it is 1/16 of the expected
+	// batch size, and at most 128. For Records it is 1/256, and at most 16.
 	Most int
 }
 
-// StepDistances holds the distances of one step. It is private and prints redacted.
+// StepDistances holds the distances of one step. They are private and print redacted.
 type StepDistances struct {
 	private
 	Step        int     // counts from 1
 	Probability float64 // that a given record is in the batch
 	Noise       float64 // standard deviation, in the unit of the distances
 	Bound       float64 // upper bound on the distances, up to single-precision rounding
-	// Values holds the distances. No two distances have a record in common. The receiver may keep the slice.
+	// Values holds the distances. No record is part of two distances. The receiver may keep the slice.
 	Values []float64
 }
 
-// Normer is a [Worker] that computes norms without summing gradients.
+// Normer is a [Worker] that can compute norms without summing gradients.
 type Normer interface {
 	Worker
-	// AppendNorms appends the norm that each row's contribution has in AddClipped. A gradient that is not
-	// finite has norm 0. There are at most [MaxRows] rows, and the clip norm must be finite.
+	// AppendNorms appends the norm of each row's clipped gradient, or 0 if the gradient is not finite. There
+	// are at most [MaxRows] rows, and the clip norm must be finite.
 	AppendNorms(dst []float64, data Data, rows []int, clip Clip) []float64
 }
 
@@ -102,7 +102,7 @@ func newMeter(model Model) *meter {
 	return &meter{worker: model.Worker(), one: make([]float32, n), another: make([]float32, n)}
 }
 
-// measure returns the distances of rows in order: one per row, or for Records one per pair of rows.
+// measure returns the distance of each row, or for Records of each pair of rows.
 func (m *meter) measure(data Data, rows []int, clip Clip, between Between) []float64 {
 	m.worker.Start()
 	var values []float64
@@ -137,9 +137,8 @@ func (m *meter) add(sum []float32, data Data, rows []int, clip Clip) {
 	m.worker.AddClipped(sum, data, rows, clip)
 }
 
-// MeasureDistances returns the distances of rows at the model's current parameters. If between is Batches,
-// each row has a distance. If between is Records, each pair of consecutive rows has a distance. Clip norms
-// must be finite. Distances are private.
+// MeasureDistances returns distances at the model's current parameters: one for each row or, if between is
+// Records, one for each two consecutive rows. Clip norms must be finite. Distances are private.
 func MeasureDistances(model Model, data Data, rows []int, clip Clip, between Between) ([]float64, error) {
 	if err := cmp.Or(data.validate(), checkModel(model, data), data.allFinite()); err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ func (e epochs) validate(c Config) error {
 
 func (e epochs) probability(Phase) float64 { return float64(e.per) / float64(e.steps) }
 
-// count returns the number of epochs in steps, rounded up. Every started epoch is charged as a whole.
+// count returns the number of epochs in steps, rounded up, because a started epoch is charged as a whole.
 func (e epochs) count(steps int) int64 {
 	t := int64(e.steps)
 	return (int64(steps) + t - 1) / max(1, t)
@@ -78,9 +78,9 @@ func (b ballsInBins) sampler(_ float64, start, parts, blocks int) sampler {
 	return &epochSampler{epochs: b.epochs, same: true, start: start, blocks: blocks, parts: make([]epochPart, parts)}
 }
 
-// epochSampler draws all batches of an epoch at once. For every record it draws the steps whose batches
-// contain the record, and the block within each batch. A draw depends only on the key, the epoch and the
-// record's index. So a resumed run draws the same batches, and no record affects the draw of another record.
+// epochSampler draws all batches of an epoch at once: for every record the steps whose batches contain it,
+// and its block in each batch. A draw depends only on the key, the epoch and the record's index. So a resumed
+// run draws the same batches, and no record affects the draw of another record.
 type epochSampler struct {
 	epochs
 	same   bool // the batches are the same in all epochs
@@ -89,7 +89,7 @@ type epochSampler struct {
 	parts  []epochPart
 }
 
-// epochPart holds the drawn steps of one epoch, for some of the records.
+// epochPart holds the steps that were drawn for one epoch and some of the records.
 type epochPart struct {
 	key   rng.Key // key of the draws; zero before the first draw
 	first int     // first step of the epoch
@@ -117,9 +117,9 @@ func (e *epochSampler) draw(dst []pick, part, low, high int, key rng.Key, step i
 	return dst
 }
 
-// plan draws the steps of an epoch for the records low to high-1. Floyd's method draws the random subset of
-// e.per steps: for each j from e.steps - e.per on, it takes a uniform number up to j. If the number is
-// already taken, it takes j.
+// plan draws the steps of records low to high-1 in one epoch. Floyd's method draws a random subset of e.per
+// steps: for each j from e.steps - e.per on, it adds a uniform number up to j, or j itself if the subset
+// already has this number.
 func (e *epochSampler) plan(p *epochPart, part, low, high int) {
 	steps := p.key.Derive("bins")
 	if !e.same {
@@ -165,8 +165,8 @@ func (w *words) below(n uint64) uint64 {
 	return w.key.Derive("again", w.used).Stream().Uint64N(n)
 }
 
-// scaled maps a uniform 64-bit word to an unbiased uniform integer below n (Lemire 2019). If ok is false, the
-// caller must reject the word.
+// scaled maps a uniform 64-bit word to a uniform integer below n (Lemire 2019). The caller must reject the
+// word if ok is false.
 func scaled(word, n uint64) (v uint64, ok bool) {
 	hi, lo := bits.Mul64(word, n)
 	return hi, lo >= n || lo >= -n%n

@@ -75,13 +75,12 @@ type grid struct {
 	sigma       float64 // standard deviation of the noise, in units; a power of two
 }
 
-// grouping determines how the records of a block are summed.
 type grouping struct {
 	rows  int // at most this many records are summed at a time in single precision
 	limit int // larger blocks are summed one record at a time
 }
 
-// groupingOf sums more records before rounding if there are many parameters, because rounding is then slow.
+// groupingOf returns larger groups for many parameters, because rounding a sum is then slow.
 func groupingOf(parameters int) grouping {
 	if parameters <= 1<<16 {
 		return grouping{rows: 64, limit: 128}
@@ -94,14 +93,14 @@ func (g grouping) blocks(expected float64) int {
 }
 
 const (
-	// On a finer grid, rounding errors are smaller, and the noise is closer to continuous noise.
+	// Finer grids have smaller rounding errors, and the noise is closer to continuous noise.
 	minGridBits, maxGridBits = 32, 40
 	unit24                   = 0x1p-24
 )
 
-// newGrid returns the grid for contributions of norm at most clip. The argument floors is the number of steps
-// in which correlated noise rounds a contribution down again. Errors: the noise multiplier is too large for
-// the parameters, or too small for the records.
+// newGrid returns the grid for clipped gradients of norm at most clip. The argument floors is the number of
+// steps in which correlated noise rounds a contribution down again. A noise multiplier that is too large for
+// the parameters or too small for the records is an error.
 func newGrid(noiseMultiplier, clip float64, parameters, records, floors int) (grid, error) {
 	const (
 		gamma = 64 * unit24 / (1 - 64*unit24)
@@ -139,26 +138,25 @@ func newGrid(noiseMultiplier, clip float64, parameters, records, floors int) (gr
 	return g, nil
 }
 
-// LatticeDelta returns the part of delta to reserve for discrete noise. Subtract the result from delta before
-// you compute epsilon by privacy loss distributions of continuous noise. Rényi accounting needs no such
+// LatticeDelta returns the part of delta to reserve for the use of discrete noise. Subtract it from delta
+// before you compute epsilon by privacy loss distributions of continuous noise. Rényi accounting needs no
 // reserve. The argument draws is the result of [Config.GaussianDraws]. The argument epsilon is an estimate of
-// the epsilon to be computed.
+// epsilon.
 //
 // The result is (1 + e^epsilon) times a bound on the total variation distance between all drawn values and
-// rounded continuous noise. The bound is 1/(24 s^2) per value, where s is the standard deviation in grid
-// units.
+// rounded continuous noise. The bound is 1/(24 s^2) per value, where s is the standard deviation in units of
+// the grid.
 func LatticeDelta(draws int, epsilon float64) float64 {
 	const each = 1.0 / 24 / (1 << minGridBits) / (1 << minGridBits)
 	return (1 + math.Exp(epsilon)) * float64(draws) * each * (1 + 0x1p-40)
 }
 
-// roundDown24 keeps the 24 leading bits of v, so that the product with a float32 is exact in float64.
+// roundDown24 keeps the 24 leading bits of v, so that products with float32 values are exact in float64.
 func roundDown24(v float64) float64 {
 	return math.Float64frombits(math.Float64bits(v) &^ (1<<29 - 1))
 }
 
-// laplaceScale returns the scale of discrete Laplace noise, in grid units, for a Laplace mechanism on one
-// parameter.
+// laplaceScale returns the scale, in units of the grid, of discrete Laplace noise on one parameter.
 //
 // Theorem: noise of scale b >= noiseMultiplier (sensitivity + 2) suffices. Two integers that differ by d <=
 // sensitivity, with discrete noise, reveal no more than two reals that differ by d + 2, with continuous

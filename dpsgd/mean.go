@@ -14,8 +14,8 @@ func groupsOf(m Model) []int {
 	return []int{len(m.Parameters())}
 }
 
-// meanWorker clips the mean of several gradients of a record, from the views of an image or the rows of a
-// unit. It satisfies the obligations of [Worker] for records:
+// meanWorker clips the mean of several gradients, of the views of an image or of the rows of a unit. It
+// satisfies the obligations of [Worker] for records:
 //
 //   - Obligation 1: one call of the model's worker computes the sum of a record's gradients. By obligation 1
 //     of that worker, the sum depends only on the parameters and the record.
@@ -34,7 +34,7 @@ func newMeanWorker(m Model) meanWorker {
 	return meanWorker{inner: m.Worker(), groups: groupsOf(m), gradient: make([]float32, n), run: make([]float32, n)}
 }
 
-// addMeans adds the contributions of records to sum. The function "of" returns the data and the rows of a
+// addMeans adds the clipped mean gradient of each record to sum. The argument of returns the rows of a
 // record.
 func (w *meanWorker) addMeans(sum []float32, records []int, clip Clip, of func(record int) (Data, []int)) (tally Tally) {
 	const runRecords = 32
@@ -51,7 +51,7 @@ func (w *meanWorker) addMeans(sum []float32, records []int, clip Clip, of func(r
 	return tally
 }
 
-// addMean adds the contribution of a record, the clipped mean of its rows' gradients, to w.run.
+// addMean adds the clipped mean of the rows' gradients to w.run.
 func (w *meanWorker) addMean(data Data, rows []int, clip Clip) Tally {
 	clear(w.gradient)
 	inner := w.inner.AddClipped(w.gradient, data, rows, FlatClip(math.Inf(1)))
@@ -91,7 +91,7 @@ func (w *meanWorker) addMean(data Data, rows []int, clip Clip) Tally {
 // unitModel trains a model on records of several rows (see Data.Ends).
 type unitModel struct{ Model }
 
-// forRecords returns a model that takes indices of records, not of rows, and that unpacks packed rows.
+// forRecords returns a model whose rows are the records of data, not the packed or single rows.
 func forRecords(m Model, data Data) Model {
 	if data.Packed != nil {
 		m = unpackedModel{m}

@@ -15,15 +15,15 @@ import (
 	"github.com/pate-go/pate/internal/scores"
 )
 
-// Metrics describes the progress of a run. All fields except Private may be published.
+// Metrics describes the progress of a run. All fields but Private may be published.
 type Metrics struct {
 	Step, Steps  int // steps done, and steps in all
 	LearningRate float64
 	ClipNorm     float64 // of this step
-	// Unclipped is the noisy fraction of unclipped records, or NaN without adaptive clipping.
+	// Unclipped is the noisy fraction of records that were not clipped, or NaN without adaptive clipping.
 	Unclipped float64
 	Event     accountant.Event // event of the steps so far; see Config.EventAfter
-	// Public is the score on Config.Public after this step, or nil if no evaluation was due.
+	// Public is the score on Config.Public, or nil after a step without evaluation.
 	Public  *Score
 	Private Diagnostics // counts of this step
 }
@@ -32,7 +32,7 @@ type Metrics struct {
 type Score struct {
 	Loss float64 // mean over the rows whose gradient is finite
 	// Accuracy is the fraction of correctly predicted classes. It is NaN if the data have no classes, or if
-	// the model is not a [Predictor] or cannot predict a row.
+	// the model cannot predict classes.
 	Accuracy float64
 }
 
@@ -43,7 +43,7 @@ type Predictor interface {
 }
 
 // Diagnostics counts sampled records, summed over steps. The counts are exact functions of the private data,
-// unprotected and not charged. Diagnostics prints redacted and has no JSON form.
+// and are not charged. Diagnostics prints redacted and has no JSON form.
 type Diagnostics struct {
 	private
 	Sampled   int64   // records in batches
@@ -55,7 +55,7 @@ type Diagnostics struct {
 // ClipFraction returns the fraction of sampled records that were clipped, or NaN if no record was sampled.
 func (d Diagnostics) ClipFraction() float64 { return float64(d.Clipped) / float64(d.Sampled) }
 
-// MeanLoss returns the mean loss of the sampled records with a finite gradient, or NaN without such records.
+// MeanLoss returns the mean loss of the sampled records with a finite gradient, or NaN if there are none.
 func (d Diagnostics) MeanLoss() float64 { return d.Loss / float64(d.Sampled-d.NonFinite) }
 
 func (d *Diagnostics) add(e Diagnostics) {

@@ -2,21 +2,21 @@ package dpsgd
 
 import "math"
 
-// Model has a vector of parameters and a loss for every record. Package nn builds models from layers.
+// Model has parameters, and a loss for every record. Package nn builds models from layers.
 type Model interface {
-	// Parameters returns the parameters themselves, not a copy. Train changes them while no Worker runs.
+	// Parameters returns the parameters, not a copy. Train changes them while no Worker runs.
 	Parameters() []float32
-	// Check returns an error if the model cannot use data, for example if a label is out of range.
+	// Check returns an error if the model cannot use data, for example for a label that is out of range.
 	Check(data Data) error
-	// Worker returns a new Worker for one goroutine.
+	// Worker returns a new Worker, for one goroutine.
 	Worker() Worker
-	// Fingerprint returns bytes that identify every setting that affects the loss. Two models whose Workers
-	// may return different sums must have different fingerprints. Otherwise both models get the same noise
-	// under one key, and the difference of their releases has no noise.
+	// Fingerprint identifies every setting that affects the loss. Models whose Workers may compute different
+	// sums must have different fingerprints. Otherwise both models would get equal noise under one key, and
+	// the difference of their releases would have no noise.
 	Fingerprint() []byte
 }
 
-// Grouped is a [Model] whose parameters form groups, usually layers. Each group can be clipped separately.
+// Grouped is a [Model] with groups of parameters, usually layers. Gradients can be clipped by group.
 type Grouped interface {
 	Model
 	// Groups returns the size of each group, in the order of Parameters.
@@ -26,11 +26,11 @@ type Grouped interface {
 // Worker computes clipped gradients in one goroutine. The guarantee of [Train] depends on the three
 // obligations of AddClipped.
 type Worker interface {
-	// Start is called once per step, before AddClipped. The parameters may have changed since the last step.
+	// Start is called once per step before AddClipped. The parameters may have changed.
 	Start()
-	// AddClipped adds the contributions of at most [MaxRows] rows of data to sum. The caller passes a sum of
-	// zeros. A row contributes the gradient of the row's loss. In every group the gradient is multiplied by
-	// clip.Scale of the gradient's Euclidean norm in this group. AddClipped must satisfy three obligations:
+	// AddClipped adds the clipped gradients of at most [MaxRows] rows of data to sum, which is zero before.
+	// The gradient of a row's loss is multiplied, in every group, by clip.Scale of its norm in this group.
+	// AddClipped must satisfy three obligations:
 	//
 	//  1. To the last bit, the sum depends only on the parameters, clip, and the contents and order of the
 	//     rows. The sum does not depend on indices, addresses or earlier calls. Whether a row counts as
@@ -46,7 +46,7 @@ type Worker interface {
 // MaxRows is the largest number of rows in one call of AddClipped.
 const MaxRows = 256
 
-// Tally holds counts and the loss of the rows in a batch. It is private.
+// Tally holds private counts and the loss of the rows of a batch.
 type Tally struct {
 	Clipped   int64   // rows whose gradient was scaled down
 	NonFinite int64   // rows whose gradient is not finite and counts as zero
@@ -59,22 +59,23 @@ func (t *Tally) add(u Tally) {
 	t.Loss += u.Loss
 }
 
-// Clip bounds the norm of a record's gradient, or its norm in each group of a [Grouped] model.
+// Clip holds the clip norm of a whole gradient, or of each group of a [Grouped] model.
 type Clip struct {
-	// Norms holds one clip norm for the whole gradient, or one for each group. +Inf disables clipping.
+	// Norms holds one clip norm for the whole gradient, or one for each group. A clip norm of +Inf has no
+	// effect.
 	Norms []float64
-	// Stabilizer, if positive, scales every gradient g by C/(|g| + Stabilizer), where C is the clip norm
+	// Stabilizer, if positive, multiplies every gradient g by C/(|g| + Stabilizer), where C is the clip norm
 	// (automatic clipping, Bu et al. 2023). If Stabilizer is zero, the factor is min(1, C/|g|).
 	Stabilizer float64
 }
 
-// FlatClip returns a Clip with a single clip norm, for the whole gradient.
+// FlatClip returns a Clip for whole gradients.
 func FlatClip(norm float64) Clip { return Clip{Norms: []float64{norm}} }
 
 const maxScale = 0x1p60
 
-// Scale returns the factor for a gradient that has the given finite norm in a group. The factor is at most
-// 2^60. The result clipped is true if norm exceeds the group's clip norm.
+// Scale returns the factor, at most 2^60, for a gradient whose norm in the group is norm. The result clipped
+// is true if norm exceeds the group's clip norm.
 func (c Clip) Scale(group int, norm float64) (scale float64, clipped bool) {
 	bound := c.Norms[group]
 	switch {
@@ -88,7 +89,7 @@ func (c Clip) Scale(group int, norm float64) (scale float64, clipped bool) {
 	return 1, false
 }
 
-// Norm returns an upper bound on the Euclidean norm of a whole contribution.
+// Norm returns an upper bound on the norm of a whole clipped gradient.
 func (c Clip) Norm() float64 {
 	square := 0.0
 	for _, n := range c.Norms {

@@ -15,7 +15,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// release computes noisy clipped sums, for each step of training and for [Sum].
+// release computes noisy sums of clipped gradients, for each step of training and for [Sum].
 type release struct {
 	key        rng.Key
 	workers    int
@@ -58,7 +58,7 @@ type setting struct {
 }
 
 // jointMultiplier returns (a^-2 + b^-2)^-1/2, rounded down. This is the noise multiplier of two Gaussian
-// releases on one sample, with the noise multipliers a and b (Andrew et al. 2021, Theorem 1).
+// releases together, on one sample, with noise multipliers a and b (Andrew et al. 2021, Theorem 1).
 func jointMultiplier(a, b float64) float64 {
 	low, high := min(a, b), max(a, b)
 	ratio := low / high
@@ -117,7 +117,7 @@ func (r *release) set(s setting) error {
 	return r.setNoise(s)
 }
 
-// floors returns the number of steps in which correlated noise rounds a contribution down again, for newGrid.
+// floors returns the argument floors of newGrid.
 func (r *release) floors() int {
 	if r.banded == nil {
 		return 0
@@ -178,8 +178,8 @@ func (r *release) sumBatch(ctx context.Context) (Tally, error) {
 	return tally, nil
 }
 
-// noiseKey derives the key of the noise from the run's key, the step and all integers of the sum. Equal sums
-// get equal noise, and different sums get different noise. Sums of a repeated step may differ between
+// noiseKey derives the key of the noise from the key of the run, the step and the integers of the sum. Equal
+// sums get equal noise, and different sums get different noise. Sums of a repeated step may differ between
 // processors or versions, or if a Worker does not match its Fingerprint. If the noise depended only on the
 // step, the difference of two such releases would have no noise.
 func (r *release) noiseKey(step uint64) rng.Key {
@@ -199,7 +199,8 @@ type scratch struct {
 	streams *rng.Streams // noise streams of the spans of this step; nil before the first draw
 }
 
-// pieces yields a buffer for each piece of the parameters low to high-1. The buffer is as long as the piece.
+// pieces yields a buffer for each piece of the parameters low to high-1. The buffer has the length of the
+// piece.
 func (s *scratch) pieces(low, high int) iter.Seq[[]float64] {
 	return func(yield func([]float64) bool) {
 		for ; low < high; low += pieceLength {
@@ -210,7 +211,7 @@ func (s *scratch) pieces(low, high int) iter.Seq[[]float64] {
 	}
 }
 
-// pieceLength is the largest number of parameters for which all intermediate results fit into the L1 cache.
+// pieceLength is the number of parameters whose intermediate results fit into the L1 cache.
 const pieceLength = 1024
 
 func (r *release) scratchOf(worker int) *scratch {
@@ -220,8 +221,8 @@ func (r *release) scratchOf(worker int) *scratch {
 	return r.scratch[worker]
 }
 
-// read divides the noisy sum by divisor and passes parts of the quotient, which start at parameter low, to
-// the function use. The parts of span i come in order. Concurrent calls of use are for different spans. The
+// read divides the noisy sum by divisor and calls use for each part of the quotient, which begins at
+// parameter low. The parts of span i come in order. Concurrent calls of use are for different spans. The
 // function use must not keep the part.
 func (r *release) read(divisor float64, use func(i, low int, part []float64)) {
 	if r.noise == nil {
@@ -269,14 +270,14 @@ func (r *release) read(divisor float64, use func(i, low int, part []float64)) {
 	}
 }
 
-// Fingerprint returns a hash of all inputs of [Train] except the key. The hash is secret, because anyone with
-// the hash can confirm a guess of the data. Key and hash together identify a run.
+// Fingerprint returns a hash of all inputs of [Train] but the key. It is secret, because it can confirm a
+// guess of the data. Key and hash together identify a run.
 func Fingerprint(model Model, data Data, cfg Config) []byte {
 	return fingerprint(cfg.identity(), forRecords(model, data), data, cfg.Workers)
 }
 
-// fingerprint returns a hash of all inputs of a run, with the configuration as text. So different runs under
-// one key have different samples and noise.
+// fingerprint returns a hash of all inputs of a run but the key, so that different runs with one key have
+// different samples and noise.
 func fingerprint(configuration string, model Model, data Data, workers int) []byte {
 	h := sha256.New()
 	own := model.Fingerprint()

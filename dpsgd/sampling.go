@@ -12,57 +12,56 @@ import (
 // Scheme selects how batches are drawn.
 type Scheme string
 
-// Every scheme draws the steps of each record independently of all other records, so batch sizes are random.
+// Every Scheme draws the steps of each record independently of all other records, so batch sizes are random.
 // The default is Poisson.
 const (
-	// Poisson lets every record join every batch independently, with a fixed probability.
+	// Poisson puts every record in every batch independently, with a fixed probability.
 	Poisson Scheme = "poisson"
-	// Allocation divides a run into epochs of EpochSteps steps. In each epoch, every record joins the batches
-	// of PerEpoch steps. These steps are chosen uniformly at random, anew in each epoch.
+	// Allocation divides a run into epochs of EpochSteps steps. In each epoch, every record is in the batches
+	// of PerEpoch steps, which are drawn uniformly and anew for each epoch.
 	Allocation Scheme = "allocation"
-	// BallsInBins puts every record in one of EpochSteps batches, chosen uniformly at random. Every epoch
-	// uses the same batches in the same order.
+	// BallsInBins puts every record in one of EpochSteps batches, drawn uniformly. Every epoch uses the same
+	// batches in the same order.
 	BallsInBins Scheme = "balls-in-bins"
-	// Cyclic assigns every record to one of Bands turns, once and uniformly at random. The turns follow each
-	// other in a fixed cyclic order, one per step. In each step, every record of the current turn joins the
-	// batch independently. Noise is correlated over Bands steps: later steps subtract part of earlier noise.
-	// This is banded matrix factorisation, BandMF (Choquette-Choo et al. 2023).
+	// Cyclic assigns every record to one of Bands turns, once and uniformly at random. The turns take the
+	// steps in a fixed cyclic order. In each step, every record of the current turn is in the batch
+	// independently. Noise is correlated over Bands steps: later steps subtract part of earlier noise. This
+	// is banded matrix factorisation, BandMF (Choquette-Choo et al. 2023).
 	Cyclic Scheme = "cyclic"
 )
 
-// Schemes returns all schemes. The default comes first.
+// Schemes returns all schemes. The first one is the default.
 func Schemes() []Scheme { return []Scheme{Poisson, Allocation, BallsInBins, Cyclic} }
 
-// Sampling sets how batches are drawn. The zero value is Poisson sampling. Shuffling records into batches of
-// equal size is not supported: if the batches of all other records are given, the batch of one record
-// follows. This weakens the record's protection.
+// Sampling configures how batches are drawn. The zero value is Poisson sampling. Shuffling records into
+// batches of equal size is not supported. It protects a record less, because the batches of all other records
+// reveal the batch of this record.
 type Sampling struct {
 	Scheme Scheme `json:"scheme,omitzero"`
-	// EpochSteps is the number of steps per epoch, for Allocation and BallsInBins. It must divide Steps.
+	// EpochSteps is the number of steps of an epoch, for Allocation and BallsInBins. It must divide Steps.
 	EpochSteps int `json:"epoch_steps,omitzero"`
-	// PerEpoch is a record's number of steps per epoch, for Allocation, in [1, EpochSteps], by default 1.
+	// PerEpoch is the number of batches of an epoch with a given record, for Allocation. It is in [1,
+	// EpochSteps], by default 1.
 	PerEpoch int `json:"per_epoch,omitzero"`
-	// Bands is the number of turns, for Cyclic, in [1, number of steps]. The noise is correlated over the
-	// same number of steps. In its turn, a record joins the batch with probability
-	// Bands x SamplingProbability, at most 1.
+	// Bands is the number of turns, for Cyclic, in [1, number of steps]. Noise is correlated over Bands
+	// steps. In its turn, a record is in the batch with probability Bands x SamplingProbability, at most 1.
 	Bands int `json:"bands,omitzero"`
 }
 
 type scheme interface {
-	// validate returns an error if no event of this scheme covers a run with c.
 	validate(c Config) error
-	// probability returns the probability that a record joins any given step of the phase.
+	// probability returns the probability that a record is in a given batch of the phase.
 	probability(p Phase) float64
-	// event returns the event of the given number of first steps of a phase.
+	// event returns the event of the first steps of a phase.
 	event(p Phase, steps int, noise accountant.Gaussian) accountant.Event
-	// sampler returns the sampler for the phase that begins at step start. The records are divided into
-	// parts, which are drawn separately.
+	// sampler returns a sampler for the phase that begins at step start. Its parts are groups of records that
+	// are drawn separately.
 	sampler(probability float64, start, parts, blocks int) sampler
 }
 
 type sampler interface {
-	// draw appends the chosen records of a part, low <= record < high, ascending. Calls for different parts
-	// may run concurrently.
+	// draw appends the drawn records r of a part, low <= r < high, in ascending order. Calls for different
+	// parts may run concurrently.
 	draw(dst []pick, part, low, high int, key rng.Key, step int) []pick
 }
 
@@ -142,11 +141,10 @@ type batcher struct {
 
 type pick struct{ row, block int }
 
-// drawLength is the number of records per random stream.
 const drawLength = 1 << 13
 
-// newBatcher returns a batcher for the phase that begins at step start. The number of blocks must be computed
-// from public values.
+// newBatcher returns a batcher for the phase that begins at step start. The argument blocks must be a
+// function of public values.
 func newBatcher(s Sampling, probability float64, start, records, blocks int) *batcher {
 	parts := (records + drawLength - 1) / drawLength
 	return &batcher{

@@ -20,7 +20,7 @@ type SumConfig struct {
 	Records, Workers int     // as in Config
 }
 
-// Event returns the event of one sum. Neighbours differ by one added or removed record.
+// Event returns the event of one sum, for neighbours that differ by one added or removed record.
 func (c SumConfig) Event() accountant.Event {
 	return accountant.Gaussian{NoiseMultiplier: c.NoiseMultiplier}
 }
@@ -35,22 +35,21 @@ func (c SumConfig) Validate() error {
 	)
 }
 
-// SumResult is the result of [Sum].
 type SumResult struct {
-	// Sum estimates the clipped sum, with one element per model parameter. The standard deviation of the
-	// noise is just above NoiseMultiplier times ClipNorm, for each element.
+	// Sum is the noisy sum, with one element per model parameter. The standard deviation of the noise on each
+	// element is just above NoiseMultiplier times ClipNorm.
 	Sum         []float64
 	Event       accountant.Event // the charged event
 	Releasable  bool             // false for a seeded key
 	Diagnostics Diagnostics
 }
 
-// Sum releases the clipped sum of all records' contributions, with Gaussian noise. It equals one step of
-// [Train] with every record in the batch, but the model does not change. The model determines what is summed:
+// Sum releases the sum of the clipped gradients of all records, with Gaussian noise. It equals one step of
+// [Train] with every record in the batch, but does not change the model. The model determines what is summed:
 // rows for a private mean, outer products for second moments, cells for a histogram.
 //
-// The reservation must be unused and made for cfg.Event(). Sum consumes the reservation, even if Sum fails
-// later. Equal keys, data, configurations and models give the same sum.
+// The reservation must be unused and made for cfg.Event(). Sum consumes it, even if Sum fails later. Equal
+// keys, data, configurations and models give the same sum.
 func Sum(ctx context.Context, model Model, data Data, cfg SumConfig, reservation *ledger.Reservation, key rng.Key) (SumResult, error) {
 	if err := cfg.Validate(); err != nil {
 		return SumResult{}, err
@@ -99,8 +98,8 @@ func checkRun(model Model, data Data, key rng.Key) error {
 	return checkModel(model, data)
 }
 
-// begin consumes the reservation for the event. The event is for continuous noise, but the drawn noise is
-// discrete. The Rényi divergences of discrete noise are no larger (see type grid).
+// begin consumes the reservation for the event, which is for continuous noise. The drawn noise is discrete.
+// Its Rényi divergences are no larger (see type grid).
 func begin(event accountant.Event, reservation *ledger.Reservation, key rng.Key) error {
 	use := ledger.Use{Relation: accountant.AddRemove, Renyi: true, Secret: key.Releasable()}
 	if err := reservation.Begin(event, use); err != nil {

@@ -18,17 +18,16 @@ type Result struct {
 	Event accountant.Event // the charged event
 	Steps int
 	// Average is the moving average of the iterates, or nil if Config.AverageDecay is 0. It starts at the
-	// initial parameters. With decay a, each step sets Average to a Average + (1 - a) parameters. To use
-	// Average, copy it into the model's Parameters.
+	// initial parameters. With decay a, each step sets Average to a Average + (1 - a) parameters. To use it,
+	// copy it into the model's Parameters.
 	Average     []float32
 	ClipNorm    float64 // after the last step, since adaptive clipping changes the norm
 	Releasable  bool    // false for a seeded key or non-private training
 	Diagnostics Diagnostics
 }
 
-// Train trains model in place on data, from the current parameters. The reservation must be unused and made
-// for cfg.Event(). Train consumes the reservation, even if training fails later. With cfg.NonPrivate,
-// reservation must be nil.
+// Train trains the model in place, from its current parameters. The reservation must be unused and made for
+// cfg.Event(). Train consumes it, even if training fails later. With cfg.NonPrivate, reservation must be nil.
 //
 // Equal keys, data, configurations and initial parameters give the same model, to the last bit on machines of
 // one kind. If ctx ends, Train returns an error, and the model holds the iterate of the last finished step.
@@ -170,7 +169,6 @@ func (t *trainer) step(ctx context.Context) (Metrics, error) {
 	return m, nil
 }
 
-// descend updates the parameters and their average. It reports whether all parameters are finite.
 func (t *trainer) descend(expected, rate float64) bool {
 	parameters := t.model.Parameters()
 	diverged := make([]bool, spansOf(len(parameters)))

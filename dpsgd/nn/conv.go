@@ -9,7 +9,7 @@ import (
 )
 
 // Conv2D is a two-dimensional convolution with square kernels that are not flipped (cross-correlation). Its
-// tensors are the kernels, ordered by filter, row, column, input channel, and the intercepts.
+// tensors are the kernels, ordered by filter, row, column and input channel, and the intercepts.
 type Conv2D struct {
 	Filters int
 	Kernel  int // positions per side
@@ -51,7 +51,7 @@ func (c Conv2D) Workspace(in Shape) int {
 func (c Conv2D) Float32(in Shape, rows int) Pass[float32] { return newConvPass[float32](c, in, rows) }
 func (c Conv2D) Float64(in Shape, rows int) Pass[float64] { return newConvPass[float64](c, in, rows) }
 
-// convPass copies the windows of an image into rows of a matrix. The convolution is the product of this
+// convPass copies the windows of an image to the rows of a matrix. The convolution is the product of this
 // matrix and the kernels. The gradient of an example is a sum over positions.
 type convPass[T Float] struct {
 	in, padded Shape
@@ -116,7 +116,7 @@ func (p *convPass[T]) spread(windows, x []T) {
 	}
 }
 
-// gather is the transpose of spread: dx[j] becomes the sum of the values that spread copies from x[j].
+// gather adds up, in dx[j], all values that spread copies from x[j].
 func (p *convPass[T]) gather(dx, windows []T) {
 	image := dx
 	if p.window.padding > 0 {
@@ -242,22 +242,20 @@ func (w Weights) draw(dst []float64, fanIn, fanOut int, rnd *rand.Rand) {
 
 type Float interface{ float32 | float64 }
 
-// Shape describes one example between two layers. It has Rows x Cols positions with Channels values each,
-// ordered by row, column, channel. A vector has one position, and its elements are the channels.
+// Shape is the shape of an example between two layers: Rows x Cols positions with Channels values each,
+// ordered by row, column, channel. A vector has one position, and one channel for each element.
 type Shape struct{ Rows, Cols, Channels int }
 
-// Vector returns the shape of a vector of n values.
 func Vector(n int) Shape { return Shape{Rows: 1, Cols: 1, Channels: n} }
 
-// Image returns the shape of an image with the given number of channels.
 func Image(rows, cols, channels int) Shape {
 	return Shape{Rows: rows, Cols: cols, Channels: channels}
 }
 
-// Size returns the number of values.
+// Size returns the number of values in an example.
 func (s Shape) Size() int { return s.Rows * s.Cols * s.Channels }
 
-// String returns a text such as "28x28x1", or "10" for a vector.
+// String returns a text such as "28x28x1" or, for a vector, "10".
 func (s Shape) String() string {
 	if s.Rows == 1 && s.Cols == 1 {
 		return fmt.Sprint(s.Channels)
@@ -265,7 +263,7 @@ func (s Shape) String() string {
 	return fmt.Sprintf("%dx%dx%d", s.Rows, s.Cols, s.Channels)
 }
 
-// maxSize bounds the number of values of an example and the number of parameters of a model.
+// maxSize bounds the number of values of an example, and of parameters of a model.
 const maxSize = 1 << 30
 
 func (s Shape) valid() bool {

@@ -38,7 +38,7 @@ func (d Dense) Workspace(Shape) int                      { return d.Units }
 func (d Dense) Float32(in Shape, rows int) Pass[float32] { return newDensePass[float32](d, in, rows) }
 func (d Dense) Float64(in Shape, rows int) Pass[float64] { return newDensePass[float64](d, in, rows) }
 
-// densePass needs no gradient per row (Goodfellow 2015). A row's gradient with respect to W is the outer
+// densePass stores no gradient per row (Goodfellow 2015). A row's gradient with respect to W is the outer
 // product of dy and x, with squared norm |dy|^2 |x|^2. The gradient with respect to b is dy. One matrix
 // product sums the scaled gradients of all rows.
 type densePass[T Float] struct {

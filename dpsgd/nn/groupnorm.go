@@ -69,8 +69,8 @@ func newGroupPass[T Float](g GroupNorm, in Shape, rows int) *groupPass[T] {
 
 func (p *groupPass[T]) Start(parameters []T) { p.parameters = parameters }
 
-// each calls f(at, first, n) for every position of row i. Group g has n channels from channel "first" on, and
-// their values begin at offset "at".
+// each calls f for every position of row i. The n channels of group g begin at channel first, and the values
+// of these channels at offset at.
 func (p *groupPass[T]) each(i, g int, f func(at, first, n int)) {
 	n := p.channels / p.groups
 	at := i*p.positions*p.channels + g*n

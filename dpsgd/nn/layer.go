@@ -9,22 +9,23 @@ import (
 	"strings"
 )
 
-// Layer is a stage of a model, a function of an input and of parameters. A Layer holds settings but no state.
-// The working memory is in a [Pass].
+// Layer is a stage of a model: a function of an input and of parameters. A Layer holds settings but no state,
+// which is in a [Pass].
 //
 // To write a layer, implement the Pass as one generic type, so that methods Float32 and Float64 need one line
 // each. Package nntest checks all obligations of a Layer and a Pass.
 type Layer interface {
-	// String describes the layer with every setting that affects its function. Model.Fingerprint uses it.
+	// String describes the layer, with every setting that affects its function. Model.Fingerprint uses it.
 	String() string
-	// Output returns the shape of the output for an input of shape in, or an error for an unsuitable setting.
+	// Output returns the shape of the output for inputs of shape in, or an error if the settings do not allow
+	// it.
 	Output(in Shape) (Shape, error)
-	// Tensors returns the size of each tensor of parameters, in layout order. Output accepts in.
+	// Tensors returns the size of each tensor of parameters, in their order, for a shape that Output accepts.
 	Tensors(in Shape) []int
-	// Init sets the initial values of the parameters.
+	// Init sets the initial parameters.
 	Init(parameters []float64, in Shape, rnd *rand.Rand)
-	// Workspace returns roughly how many values a Pass stores per row. It determines how many rows are
-	// computed together.
+	// Workspace returns roughly the number of values that a Pass stores per row. It determines the number of
+	// rows that are computed together.
 	Workspace(in Shape) int
 	// Float32 and Float64 return a Pass for at most the given number of rows.
 	Float32(in Shape, rows int) Pass[float32]
@@ -40,7 +41,7 @@ type Layer interface {
 // bit. The results do not depend on the number of rows, the row's index, or addresses. The results are y, dx
 // and squares of the row, and the sum of AddScaled for a single row. See obligation 1 of [dpsgd.Worker].
 type Pass[T Float] interface {
-	// Start sets the parameters. The parameters stay valid and fixed until the next Start.
+	// Start sets the parameters, which stay valid and constant until the next Start.
 	Start(parameters []T)
 	// Forward sets y to the layer's values at x.
 	Forward(y, x []T, rows int)
@@ -72,11 +73,11 @@ type Pass[T Float] interface {
 // Backward may read y, which does not change between Forward and Backward.
 type InPlace interface {
 	Layer
-	// InPlace does nothing. It marks a layer that satisfies these obligations.
+	// InPlace does nothing. Its presence states that the layer satisfies the obligations.
 	InPlace()
 }
 
-// architecture is a checked, immutable sequence of layers with a loss, without parameters.
+// architecture is a valid, immutable sequence of layers with a loss, without parameters.
 type architecture struct {
 	shapes  []Shape // of the input, then of each layer's output
 	layers  []Layer
@@ -148,7 +149,7 @@ func (a *architecture) parameters() int {
 	return last.parameters + last.size
 }
 
-// String describes input, layers and loss. Architectures with equal text compute the same function.
+// String describes input, layers and loss. Architectures with equal descriptions compute the same function.
 func (a *architecture) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v", a.input())
@@ -159,8 +160,8 @@ func (a *architecture) String() string {
 	return b.String()
 }
 
-// rows returns the number of rows that are computed together, a power of two from 8 to MaxRows. Products of
-// many rows are efficient, but the rows' values should fit into the cache, or be few compared with the
+// rows returns the number of rows that are computed together, a power of two from 8 to maxRows. Products of
+// many rows are efficient, but the values of the rows should fit into the cache or be few compared with the
 // parameters. The result depends only on the architecture.
 func (a *architecture) rows() int {
 	const cache = 1 << 17 // values

@@ -9,11 +9,11 @@ import (
 type Loss int
 
 const (
-	// CrossEntropy is the logarithm of the sum of exp(output) over all outputs, minus the output of the
-	// label. The outputs are logits.
+	// CrossEntropy is the logarithm of the sum of exp(output), minus the output of the label. Outputs are
+	// logits.
 	CrossEntropy Loss = iota + 1
-	// SquaredError is half the squared distance between outputs and targets. Without targets, the one-hot
-	// code of the label is the target.
+	// SquaredError is half the squared distance between outputs and targets. The default target is the
+	// one-hot code of the label.
 	SquaredError
 )
 
@@ -27,8 +27,8 @@ func (l Loss) String() string {
 	return fmt.Sprintf("loss %d", int(l))
 }
 
-// crossEntropy returns the loss and sets delta to its gradient with respect to the logits. The loss is NaN if
-// a logit is NaN or +Inf.
+// crossEntropy returns the loss, and sets delta to its gradient with respect to the logits. The loss is NaN
+// if a logit is NaN or +Inf.
 func crossEntropy[T Float](delta, logits []T, label int) float64 {
 	top := math.Inf(-1)
 	for _, v := range logits {
@@ -61,8 +61,8 @@ func crossEntropy[T Float](delta, logits []T, label int) float64 {
 	return top + math.Log(total) - float64(logits[label])
 }
 
-// squaredError returns the loss and sets delta to its gradient. If target is nil, the target is the one-hot
-// code of label.
+// squaredError returns the loss, and sets delta to its gradient. A nil target is the one-hot code of the
+// label.
 func squaredError[T Float](delta, outputs, target []T, label int) (loss float64) {
 	copy(delta, outputs)
 	if target == nil {
@@ -77,7 +77,6 @@ func squaredError[T Float](delta, outputs, target []T, label int) (loss float64)
 	return loss / 2
 }
 
-// lossAt returns the loss of row i and sets delta to its gradient with respect to the outputs.
 func lossAt[T Float](l Loss, delta, outputs []T, batch examples[T], i int) float64 {
 	switch {
 	case l == CrossEntropy:

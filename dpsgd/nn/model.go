@@ -22,8 +22,8 @@ import (
 	"github.com/pate-go/pate/internal/sealed"
 )
 
-// Model is a sequence of layers with a loss and single-precision parameters. It implements [dpsgd.Grouped].
-// The weights and intercepts of a layer form one group.
+// Model is a sequence of layers with a loss and float32 parameters. It implements [dpsgd.Grouped]. The
+// weights and intercepts of a layer form one group.
 type Model struct {
 	arch       *architecture
 	parameters []float32
@@ -31,8 +31,8 @@ type Model struct {
 
 var _ dpsgd.Grouped = (*Model)(nil)
 
-// New returns a model whose parameters are zero. Every layer must accept the output of the previous layer,
-// and at least one layer must have parameters. The output must be a vector, with two or more elements for
+// New returns a model with zero parameters. Every layer must accept the output of the previous layer, and at
+// least one layer must have parameters. The output must be a vector, with two or more elements for
 // [CrossEntropy].
 func New(in Shape, loss Loss, layers ...Layer) (*Model, error) {
 	a, err := newArchitecture(in, loss, layers...)
@@ -42,7 +42,7 @@ func New(in Shape, loss Loss, layers ...Layer) (*Model, error) {
 	return &Model{arch: a, parameters: kernel.Make[float32](a.parameters())}, nil
 }
 
-// Init sets the parameters to the initial values of each layer. The result depends only on rnd.
+// Init sets the parameters to the initial values of each layer, drawn from rnd.
 func (m *Model) Init(rnd *rand.Rand) {
 	for l, s := range m.arch.spans {
 		initial := make([]float64, s.size)
@@ -66,8 +66,8 @@ func (m *Model) Groups() []int {
 	return sizes
 }
 
-// Fingerprint implements [dpsgd.Model]. It contains the architecture. For layers of other packages it also
-// contains their types, because String of such layers is not unique.
+// Fingerprint implements [dpsgd.Model]. It describes the architecture, and names the types of layers from
+// other packages, whose String may not be unique.
 func (m *Model) Fingerprint() []byte {
 	b := []byte("nn 1 " + m.arch.String())
 	ours := reflect.TypeFor[Model]().PkgPath()
@@ -151,12 +151,13 @@ func batchOf(data dpsgd.Data) examples[float32] {
 	return b
 }
 
-// NewSoftmax returns softmax regression with cross-entropy and zero parameters. The logits are W x + b.
+// NewSoftmax returns softmax regression: logits W x + b, with cross-entropy and zero parameters.
 func NewSoftmax(cols, classes int) (*Model, error) {
 	return New(Vector(cols), CrossEntropy, Dense{Units: classes, Weights: Zero})
 }
 
-// NewMLP returns a perceptron with hidden ReLU layers and cross-entropy. rnd draws the initial parameters.
+// NewMLP returns a perceptron with hidden ReLU layers and cross-entropy. Initial parameters are drawn from
+// rnd.
 func NewMLP(cols int, hidden []int, classes int, rnd *rand.Rand) (*Model, error) {
 	var layers []Layer
 	for _, units := range hidden {
@@ -174,8 +175,8 @@ func started(rnd *rand.Rand, in Shape, layers ...Layer) (*Model, error) {
 	return m, nil
 }
 
-// NewTutorialCNN returns the MNIST network of the DP-SGD tutorials of TensorFlow Privacy and Opacus. For 28 x
-// 28 images with one channel it has 26,010 parameters. rnd draws the initial parameters.
+// NewTutorialCNN returns the MNIST network of the DP-SGD tutorials of TensorFlow Privacy and Opacus. For
+// images of 28 x 28 pixels with one channel it has 26,010 parameters. Initial parameters are drawn from rnd.
 func NewTutorialCNN(in Shape, classes int, rnd *rand.Rand) (*Model, error) {
 	return started(rnd, in,
 		Conv2D{Filters: 16, Kernel: 8, Stride: 2, Padding: 3}, ReLU{}, MaxPool{Kernel: 2, Stride: 1},
@@ -183,8 +184,8 @@ func NewTutorialCNN(in Shape, classes int, rnd *rand.Rand) (*Model, error) {
 		Flatten{}, Dense{Units: 32}, ReLU{}, Dense{Units: classes, Weights: Glorot})
 }
 
-// fileMagic starts a model file. Then come the length of the architecture's text in 4 bytes, this text, the
-// number of parameters in 8 bytes, the parameters as float32, and a SHA-256 of everything before.
+// fileMagic begins a model file. Then follow the length of the architecture's text in 4 bytes, this text, the
+// number of parameters in 8 bytes, the parameters as float32, and a SHA-256 of all of this.
 const fileMagic = "pate dpsgd/nn 1\n"
 
 const maxName = 1 << 16
@@ -195,7 +196,7 @@ func (m *Model) head() []byte {
 	return binary.LittleEndian.AppendUint64(append(b, name...), uint64(len(m.parameters)))
 }
 
-// Save writes the architecture and the parameters.
+// Save writes the architecture and the parameters to w.
 func (m *Model) Save(w io.Writer) error {
 	if n := len(m.arch.String()); n > maxName {
 		return fmt.Errorf("nn: the architecture takes %d bytes to name, more than %d", n, maxName)
@@ -206,8 +207,8 @@ func (m *Model) Save(w io.Writer) error {
 	return nil
 }
 
-// Load reads exactly one model file, which [Model.Save] wrote, from r. Errors: another architecture, a
-// parameter that is not finite, or a damaged file.
+// Load reads exactly one model file of [Model.Save] from r. A file that is damaged, has another architecture
+// or has a parameter that is not finite is an error.
 func (m *Model) Load(r io.Reader) error {
 	head := m.head()
 	b := make([]byte, len(head)+4*len(m.parameters)+sha256.Size)
@@ -256,8 +257,8 @@ func (m *Model) foreign(b []byte) error {
 	return fmt.Errorf("%d parameters for %d", count, len(m.parameters))
 }
 
-// Logits sets row i of dst to the model's outputs for row i of x. The size of dst must be x.Rows x (number of
-// outputs). Logits uses all processors. If ctx ends, Logits returns the error of ctx, and dst is incomplete.
+// Logits sets row i of dst to the outputs for row i of x, on all processors. The size of dst must be x.Rows x
+// (number of outputs). If ctx ends, Logits returns its error, and dst is incomplete.
 func (m *Model) Logits(ctx context.Context, dst, x blas32.General) error {
 	if err := m.checkInput(x); err != nil {
 		return err
@@ -271,8 +272,8 @@ func (m *Model) Logits(ctx context.Context, dst, x blas32.General) error {
 	})
 }
 
-// Predict sets dst[i] to the index of the largest output for row i of x. In a tie the lowest index wins.
-// Predict uses all processors. Errors: ctx ends, or an output is not finite.
+// Predict sets dst[i] to the index of the largest output for row i of x, and to the lowest such index in a
+// tie. It uses all processors. An output that is not finite is an error.
 func (m *Model) Predict(ctx context.Context, dst []int, x blas32.General) error {
 	if err := m.checkInput(x); err != nil {
 		return err
@@ -294,7 +295,7 @@ type Evaluation struct {
 	Loss     float64 // mean loss of a row
 }
 
-// Evaluate evaluates the model on labelled data. The data must be public, because the results are exact.
+// Evaluate returns the quality of the model on data, which must be public, because the result is exact.
 func (m *Model) Evaluate(ctx context.Context, data dpsgd.Data) (Evaluation, error) {
 	if err := m.Check(data); err != nil {
 		return Evaluation{}, err

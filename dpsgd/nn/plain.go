@@ -24,7 +24,7 @@ func (elementwise) Output(in Shape) (Shape, error) { return in, nil }
 func (elementwise) Workspace(Shape) int            { return 0 }
 func (elementwise) InPlace()                       {}
 
-// ReLU is the layer max(x, 0), element by element.
+// ReLU is the layer max(x, 0) on each element.
 type ReLU struct{ elementwise }
 
 func (ReLU) String() string                        { return "relu" }
@@ -46,7 +46,7 @@ func (p *reluPass[T]) Backward(dx, dy []T, rows int, _ [][]float64) {
 	kernel.Gate(dx[:len(p.y)], p.y, dy[:len(p.y)])
 }
 
-// Tanh is the layer of hyperbolic tangents, element by element.
+// Tanh is the layer tanh(x) on each element.
 type Tanh struct{ elementwise }
 
 func (Tanh) String() string                        { return "tanh" }
@@ -73,7 +73,7 @@ func (p *tanhPass[T]) Backward(dx, dy []T, rows int, _ [][]float64) {
 	}
 }
 
-// Flatten turns any input into a vector, ordered by row, column, channel.
+// Flatten turns an input into a vector, ordered by row, column, channel.
 type Flatten struct{ plain }
 
 func (Flatten) String() string                        { return "flatten" }
@@ -90,8 +90,8 @@ type flattenPass[T Float] struct {
 func (p flattenPass[T]) Forward(y, x []T, rows int)                   { copy(y[:rows*p.size], x) }
 func (p flattenPass[T]) Backward(dx, dy []T, rows int, _ [][]float64) { copy(dx[:rows*p.size], dy) }
 
-// FromChannels reorders data from channel, row, column to row, column, channel. The input is a vector and the
-// output is an image. FromChannels must be the first layer.
+// FromChannels turns a vector, ordered by channel, row, column, into an image, ordered by row, column,
+// channel. It must be the first layer.
 type FromChannels struct {
 	plain
 	Shape Shape // of the image

@@ -6,8 +6,8 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// MaxPool takes the largest value of each channel in a square window. In a tie, the gradient goes to the
-// first of the equal values.
+// MaxPool is the largest value of each channel in a square window. The gradient goes to the first of several
+// largest values.
 type MaxPool struct {
 	plain
 	Kernel, Stride int // in positions; Kernel is at most 16
@@ -74,7 +74,7 @@ func (p *maxPass[T]) Backward(dx, dy []T, rows int, _ [][]float64) {
 	}
 }
 
-// AveragePool takes the mean of each channel in a square window.
+// AveragePool is the mean of each channel in a square window.
 type AveragePool struct {
 	plain
 	Kernel, Stride int // in positions
@@ -160,8 +160,7 @@ func (w window) output(in Shape, channels int) (Shape, error) {
 // count returns the number of places of the window along a side of n positions.
 func (w window) count(n int) int { return (n+2*w.padding-w.kernel)/w.stride + 1 }
 
-// origins returns the offset of the window's first value, for every place of the window. The window must have
-// no padding.
+// origins returns the offset of the first value in each place of a window without padding.
 func (w window) origins(in Shape) []int {
 	var offsets []int
 	for r := range w.count(in.Rows) {
@@ -172,9 +171,8 @@ func (w window) origins(in Shape) []int {
 	return offsets
 }
 
-// runs returns the first offset of each run, and the length n of a run. A run consists of consecutive values
-// that have the same position in their windows. At stride 1 a run covers a whole row of windows, otherwise
-// one window.
+// runs returns the offset of each run, and the length n of a run. A run consists of adjacent values with the
+// same position in their windows. At stride 1 a run covers a whole row of windows, and otherwise one window.
 func (w window) runs(in Shape) (origins []int, n int) {
 	if w.stride > 1 {
 		return w.origins(in), in.Channels

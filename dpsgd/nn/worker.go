@@ -137,7 +137,8 @@ func (w *worker[T]) AddClipped(sum []T, batch examples[T], rows []int, clip dpsg
 	return tally
 }
 
-// addGroup adds at most w.rows rows. If some gradients are not finite, it computes the other rows again.
+// addGroup adds the clipped gradients of at most w.rows rows. If some gradients are not finite, it computes
+// the other rows again.
 func (w *worker[T]) addGroup(sum []T, batch examples[T], rows []int, clip dpsgd.Clip, tally *dpsgd.Tally) {
 	w.kept = append(w.kept[:0], rows...)
 	private := slices.ContainsFunc(clip.Norms, func(norm float64) bool { return !math.IsInf(norm, 1) })
@@ -182,8 +183,7 @@ func (w *worker[T]) addGroup(sum []T, batch examples[T], rows []int, clip dpsgd.
 	}
 }
 
-// AppendNorms appends to dst the norm that each row's contribution would have in AddClipped. A row whose
-// gradient is not finite has norm 0.
+// AppendNorms appends the norm of each row's clipped gradient, or 0 if the gradient is not finite.
 func (w *worker[T]) AppendNorms(dst []float64, batch examples[T], rows []int, clip dpsgd.Clip) []float64 {
 	group := w.whole
 	if len(clip.Norms) > 1 {
@@ -224,8 +224,8 @@ func (w *worker[T]) forward(batch examples[T], rows []int) {
 	}
 }
 
-// gather sets w.input to the rows of a group. It copies the rows unless they are adjacent in memory and no
-// layer overwrites the input.
+// gather sets w.input to the rows of a group. It copies them unless they are adjacent in memory and no layer
+// overwrites its input.
 func (w *worker[T]) gather(batch examples[T], rows []int) {
 	size := w.arch.input().Size()
 	w.input = w.values[0]
@@ -256,8 +256,8 @@ func (w *worker[T]) lossOf(batch examples[T], rows []int) {
 	}
 }
 
-// backward computes the gradients down to the first layer with parameters. If a row's gradient is not finite,
-// the row's loss becomes NaN.
+// backward computes gradients down to the first layer with parameters. The loss of a row becomes NaN if its
+// gradient is not finite.
 func (w *worker[T]) backward(rows int, squares [][]float64) {
 	for _, s := range squares {
 		clear(s)
@@ -285,8 +285,8 @@ func (w *worker[T]) backward(rows int, squares [][]float64) {
 	}
 }
 
-// screen is used instead of backward if nothing is clipped. It sets a row's loss to NaN if the row's input is
-// not finite. With clipping such a row may be valid, for example if a ReLU in the first layer maps -Inf to 0.
+// screen replaces backward if nothing is clipped. It sets the loss of a row to NaN if the row is not finite.
+// With clipping such a row may be valid, for example if a ReLU in the first layer maps -Inf to 0.
 func (w *worker[T]) screen(rows int) {
 	size := w.arch.input().Size()
 	for i := range w.losses[:rows] {
@@ -368,12 +368,12 @@ func (a *ahead) ask(numbers int) {
 	}
 }
 
-// aheadCols is the number of columns that are multiplied between two requests for rows, because a processor
-// can load few cache lines at a time.
+// aheadCols is the number of columns that are multiplied between two requests for rows. A processor can load
+// only a few cache lines at a time.
 const aheadCols = 64
 
-// addATB is [kernel.AddATB] that also loads the next rows. It multiplies groups of columns separately, with
-// the same bits. If dst has many rows, addATB loads nothing.
+// addATB is [kernel.AddATB] that also loads rows of the next group, unless dst has many rows. It multiplies
+// groups of columns separately, with the same bits.
 func addATB[T Float](ahead *ahead, dst, a, b []T, m, n, k int) {
 	if ahead == nil || ahead.fetch == nil || len(ahead.rows) == 0 || m > skinny {
 		kernel.AddATB(dst, n, a, m, b, n, m, n, k)

@@ -13,10 +13,10 @@ import (
 // Method selects an update rule.
 type Method string
 
-// The default method is SGD.
+// The default Method is SGD.
 const (
 	SGD Method = "sgd" // gradient descent, also with momentum or Nesterov momentum
-	// AdaGrad divides the gradient by the square root of the sum of squared gradients (Duchi et al. 2011).
+	// AdaGrad divides the gradient by the square root of the sum of its squares (Duchi et al. 2011).
 	AdaGrad Method = "adagrad"
 	// Adam divides the mean gradient by the square root of the mean squared gradient (Kingma, Ba 2015).
 	Adam Method = "adam"
@@ -27,19 +27,18 @@ const (
 // Config configures an update rule. The zero value is plain gradient descent.
 type Config struct {
 	Method Method `json:"method,omitzero"`
-	// Momentum is for SGD, in [0, 1), with default 0.
+	// Momentum is the momentum of SGD, in [0, 1).
 	Momentum float64 `json:"momentum,omitzero"`
 	// Nesterov selects Nesterov momentum, for SGD with a positive Momentum.
 	Nesterov bool `json:"nesterov,omitzero"`
-	// WeightDecay, by default 0, pulls parameters towards zero. The product of WeightDecay and a parameter is
-	// added to the gradient. With AdamW, the parameter is multiplied by 1 - (learning rate) WeightDecay
-	// instead.
+	// WeightDecay, by default 0, pulls parameters towards zero: WeightDecay times a parameter is added to its
+	// gradient. With AdamW, the parameter is instead multiplied by 1 - (learning rate) WeightDecay.
 	WeightDecay float64 `json:"weight_decay,omitzero"`
-	// Beta1 and Beta2 are Adam's decay rates for the mean gradient and the mean squared gradient. They are in
-	// [0, 1), with defaults 0.9 and 0.999.
+	// Beta1 and Beta2 are Adam's decay rates of the mean gradient and of the mean squared gradient. They are
+	// in [0, 1), by default 0.9 and 0.999.
 	Beta1 float64 `json:"beta1,omitzero"`
 	Beta2 float64 `json:"beta2,omitzero"`
-	// Epsilon is added to the square root in the denominator. The default is 1e-8, or 1e-10 for AdaGrad.
+	// Epsilon is added to the square root in the denominator. By default it is 1e-8, or 1e-10 for AdaGrad.
 	Epsilon float64 `json:"epsilon,omitzero"`
 }
 
@@ -101,7 +100,7 @@ type Optimizer struct {
 	cfg   Config
 	state State
 
-	// Begin sets these values for the current step.
+	// Begin sets these fields.
 	rate, correction1, correction2 float64
 }
 
@@ -133,10 +132,10 @@ func New(cfg Config, parameters int) (*Optimizer, error) {
 
 func (o *Optimizer) adam() bool { return o.cfg.Method == Adam || o.cfg.Method == AdamW }
 
-// State returns the state itself, not a copy. The next step changes this State.
+// State returns the state, not a copy. The next step changes it.
 func (o *Optimizer) State() State { return o.state }
 
-// Restore copies s into the state. The state s must come from an optimizer with the same Config and size.
+// Restore copies s, the state of an optimizer with the same Config and size.
 func (o *Optimizer) Restore(s State) error {
 	if s.Steps < 0 || len(s.First) != len(o.state.First) || len(s.Second) != len(o.state.Second) {
 		return errors.New("optim: the state is of another optimizer")
@@ -152,14 +151,14 @@ func (o *Optimizer) Restore(s State) error {
 	return nil
 }
 
-// Step makes one step against the gradient, with learning rate "rate". It reports whether all parameters are
+// Step makes one step against the gradient, at learning rate rate. It reports whether all parameters are
 // finite.
 func Step[T float32 | float64](o *Optimizer, parameters []T, gradient []float64, rate float64) (finite bool) {
 	o.Begin(rate)
 	return Apply(o, 0, parameters, gradient)
 }
 
-// Begin starts a step at the given learning rate. Calls of Apply complete the step.
+// Begin starts a step at learning rate rate. Calls of Apply complete the step.
 func (o *Optimizer) Begin(rate float64) {
 	o.state.Steps++
 	o.rate = rate
@@ -170,8 +169,8 @@ func (o *Optimizer) Begin(rate float64) {
 	}
 }
 
-// Apply updates part of the parameters in the current step, from index low on. Concurrent calls are safe if
-// every parameter is updated once. Apply reports whether these parameters are finite.
+// Apply updates the parameters from index low on, in the step that Begin started. It reports whether these
+// parameters are finite. Concurrent calls for different parameters are safe.
 func Apply[T float32 | float64](o *Optimizer, low int, parameters []T, gradient []float64) (finite bool) {
 	if len(parameters) != len(gradient) {
 		panic("optim: dimension mismatch")
@@ -225,7 +224,7 @@ func apply[T float32 | float64](decay, shrink float64, parameters []T, gradient 
 	return finite
 }
 
-// Average sets average to decay average + (1-decay) parameters. If average was initialised with the first
+// Average sets average to decay average + (1-decay) parameters. If average is initialised with the first
 // parameters, it is their exponential moving average.
 func Average[T float32 | float64](average []float64, parameters []T, decay float64) {
 	for j, p := range parameters {

@@ -29,8 +29,8 @@ import (
 	"github.com/pate-go/pate/dpsgd/nn"
 )
 
-// TestLayer runs all checks on a layer for inputs of the given shape. Use small shapes: the time is
-// proportional to (parameters + inputs) x outputs.
+// TestLayer checks a layer for inputs of shape in. Use small shapes: the time is proportional to (parameters
+// + inputs) x outputs.
 func TestLayer(t *testing.T, layer nn.Layer, in nn.Shape) {
 	t.Run("description", func(t *testing.T) { describe(t, layer, in) })
 	t.Run("finite differences", func(t *testing.T) { differences(t, layer, in) })
@@ -211,7 +211,7 @@ func norm[T nn.Float](x []T) float64 {
 }
 
 // sums compares squared norms and scaled sums with the gradients of single rows. The argument unit is the
-// machine epsilon.
+// unit roundoff.
 func sums[T nn.Float](t require.TestingT, layer nn.Layer, in nn.Shape, build func(nn.Shape, int) nn.Pass[T], unit float64) {
 	const largest = 4 // of a scale
 	sizes := layer.Tensors(in)
@@ -273,7 +273,7 @@ func sums[T nn.Float](t require.TestingT, layer nn.Layer, in nn.Shape, build fun
 	}
 }
 
-// exactness requires equal bits for rows computed alone and together, in passes of several sizes.
+// exactness compares rows that are computed alone and together, in passes of several sizes, bit by bit.
 func exactness[T nn.Float](t require.TestingT, layer nn.Layer, in nn.Shape, build func(nn.Shape, int) nn.Pass[T]) {
 	tensors := len(layer.Tensors(in))
 	single := newBench(t, layer, in, 1, build)
@@ -322,9 +322,8 @@ func inPlace(t require.TestingT, layer nn.Layer, in nn.Shape) {
 		"a layer without the method InPlace may do so")
 }
 
-// depth sums 256 multiples of one row. The first multiple has scale one. The other scales are so small that
-// adding such a row to a power of two changes nothing. So a long chain of additions loses all rows except the
-// first.
+// depth sums 256 multiples of one row: first with scale one, then with scales so small that adding such a
+// multiple to a power of two changes nothing. So a long chain of additions loses all multiples but the first.
 func depth(t require.TestingT, layer nn.Layer, in nn.Shape) {
 	tensors := len(layer.Tensors(in))
 	if tensors == 0 {
