@@ -37,7 +37,7 @@ type Transform interface {
 // which are public. So a contribution depends only on public state and on one record. A resumed run uses the
 // same views.
 //
-// The loss of a record is the mean over its views. Groups and predictions are those of model.
+// The loss of a record is the mean over its views. Groups and predictions come from model.
 func Augment(model Model, views int, transform Transform, seed uint64) (Model, error) {
 	if model == nil || transform == nil {
 		return nil, errors.New("dpsgd: augmentation needs a model and a transform")

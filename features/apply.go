@@ -17,14 +17,14 @@ import (
 	"github.com/pate-go/pate/internal/sealed"
 )
 
-// Apply extracts the features of every row of set into a new matrix of set.X.Rows x e.Dim(shape). The number
-// of workers, at least 1, does not affect the result. Rows without an image shape count as images of one
-// line. Errors: ctx ends, or a pixel or feature is not finite.
+// Apply extracts the features of every row of set. A row without an image shape counts as an image of one
+// line. The result does not depend on the argument workers, which must be at least 1. A pixel or feature that
+// is not finite is an error.
 func Apply(ctx context.Context, set dataset.Set, e Extractor, workers int) (blas32.General, error) {
 	return toMatrix(ctx, set, e, workers, (*extraction).run)
 }
 
-// Pack is [Apply] with a packed result. The result's hash covers all inputs (see [Cache]).
+// Pack is [Apply] with a packed result. Its hash covers all inputs (see [Cache]).
 func Pack(ctx context.Context, set dataset.Set, e Extractor, workers int) (*Packed, error) {
 	return toPacked(ctx, set, e, workers, (*extraction).run)
 }
@@ -64,12 +64,12 @@ type rows interface {
 	count() int
 	size() int    // bytes of a row in a file
 	kind() string // format name in the key of a file
-	// place returns the matrix for rows from <= i < to, or an empty matrix if take needs other memory.
+	// place returns the memory of rows from <= i < to, or an empty matrix if take must copy the rows.
 	place(from, to int) blas32.General
-	// take stores the rows of x, beginning at index from. It returns the index of the first row that is not
-	// finite, or -1.
+	// take stores the rows of x from index from on. It returns the index of the first row that is not finite,
+	// or -1.
 	take(from int, x blas32.General) int
-	// append appends row i in the file format to b. set decodes row i from b.
+	// append encodes row i for a file and appends it to b. The method set decodes it.
 	append(b []byte, i int) []byte
 	set(i int, b []byte)
 }
@@ -185,8 +185,8 @@ func (x *extraction) run(ctx context.Context, out rows) error {
 	return nil
 }
 
-// key returns a SHA-256 hash of everything that the features depend on. The features of fixed test images
-// show whether another version or machine rounds differently.
+// key returns a SHA-256 hash of everything that the features depend on. It includes the features of fixed
+// test images, which reveal a version or machine that rounds differently.
 func (x *extraction) key(ctx context.Context, kind string) ([sha256.Size]byte, error) {
 	if x.keyed != nil {
 		return *x.keyed, nil

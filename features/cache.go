@@ -24,10 +24,9 @@ import (
 	"github.com/pate-go/pate/internal/parallel"
 )
 
-// Cache stores features in files, so that they are computed only once. The file name is a hash of the pixels,
-// the extractor's name and the extractor's features of fixed test images. So a file is never used for other
-// pixels, for another extractor, or on a machine or version with other results. A damaged or truncated file
-// is reported, computed again and replaced.
+// Cache stores features in files. A file's name is a hash of the pixels, the extractor's name and the
+// extractor's features of fixed test images. So a file is never used for other pixels, for another extractor,
+// or on a machine or version with other results. A damaged file is reported and replaced.
 //
 // Features are as private as the images, so files have mode 0600 and folders 0700. Deleting files is always
 // safe. Before a new file would exceed Limit, the least recently used files are deleted. On Unix, files and
@@ -36,10 +35,9 @@ import (
 type Cache struct {
 	Dir string // by default pate/features in [os.UserCacheDir]
 	// Warn, if not nil, receives errors about damaged files, failed reads and writes, and files that other
-	// users may write. These errors do not affect the returned features.
+	// users may write. These errors do not change the features.
 	Warn func(error)
-	// Limit is the largest total size of feature files, in bytes. The default is 8 GB. Features larger than
-	// Limit are not cached.
+	// Limit is the largest total size of the files in bytes, by default 8 GB. Larger features are not cached.
 	Limit int64
 }
 
@@ -123,7 +121,8 @@ func (c Cache) dir() (string, error) {
 	return dir, nil
 }
 
-// cacheFile is a file of pieces of 256 rows. Two check sums of key, piece index and bytes end each piece.
+// cacheFile is a file of pieces of 256 rows. Each piece ends with two check sums of the key, the piece's
+// index and the rows.
 type cacheFile struct{ key [sha256.Size]byte }
 
 const (
@@ -139,7 +138,7 @@ func fileSize(x rows) int64 {
 	return int64(x.count())*int64(x.size()) + int64(pieces(x.count()))*sealSize
 }
 
-// seal returns two check sums of a piece, CRC-32 with the polynomials of Castagnoli and IEEE 802.3. Random
+// seal returns two check sums of a piece: CRC-32 with the polynomials of Castagnoli and IEEE 802.3. Random
 // damage leaves both unchanged with probability 2^-64.
 func (f cacheFile) seal(piece int, data []byte) (seal [sealSize]byte) {
 	head := binary.LittleEndian.AppendUint64(append([]byte(nil), f.key[:]...), uint64(piece))
@@ -164,7 +163,7 @@ func (f cacheFile) write(w io.Writer, x rows) error {
 	return nil
 }
 
-// read sets the rows of x from the file. It returns an error unless the whole file is undamaged.
+// read sets the rows of x from the file. A damaged file is an error.
 func (f cacheFile) read(ctx context.Context, path string, x rows, workers int) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -212,8 +211,8 @@ func (f cacheFile) readPiece(file io.ReaderAt, x rows, piece int, buffer []byte)
 	return nil
 }
 
-// makeRoom deletes the least recently used feature files until a file of this size fits. It reports whether
-// the file may be written. Two files written at once may exceed the limit until the next write.
+// makeRoom deletes the least recently used files until a file of the given size fits. It reports whether the
+// file may be written. Two files written at once may exceed the limit until the next write.
 func (c Cache) makeRoom(dir string, size int64) bool {
 	limit := c.Limit
 	if limit == 0 {
@@ -255,7 +254,7 @@ func (c Cache) makeRoom(dir string, size int64) bool {
 	return total <= limit
 }
 
-// abandonedAfter is the age at which a temporary file counts as abandoned. Writing takes seconds.
+// abandonedAfter is the age at which a temporary file is deleted. Writing a file takes seconds.
 const abandonedAfter = time.Hour
 
 func sweep(dir string, now time.Time) {

@@ -20,9 +20,8 @@ const (
 
 // Cosines returns the name of the random Fourier features of a table (Rahimi, Recht 2007): the table's
 // columns, and cosines and sines of fixed random projections. With these features a linear model can separate
-// classes that no plane separates. The similarity of two rows decreases with their distance like a Gaussian.
-// The standard deviation of this Gaussian is the argument width, rounded to two digits. The argument count
-// must be even, from 2 to 4096.
+// classes that no plane separates. The similarity of two rows decreases with their distance like a Gaussian
+// whose standard deviation is width, rounded to two digits. The argument count must be even, from 2 to 4096.
 func Cosines(count int, width float64) string {
 	return fmt.Sprintf("%s%d:%.2g", cosinesPrefix, count, width)
 }
@@ -78,7 +77,7 @@ func (c *cosines) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	}
 }
 
-// projections returns the fixed entries of the projections, with standard deviation 1. Entry n is computed by
+// projections returns the fixed entries of the projections. Entry n is a standard normal number, computed by
 // the method of Box and Muller from the outputs 2n and 2n+1 of SplitMix64 with seed 0 (Steele, Lea, Flood
 // 2014). docs/predict.py repeats this generator.
 func (c *cosines) projections(columns int) []float64 {

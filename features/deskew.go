@@ -9,9 +9,9 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// Deskew shears an image such that strokes stand upright, and moves its centre of mass to pixel (Rows/2,
-// Cols/2). Then it applies the extractor Of. The shear is mu11/mu02, a quotient of second moments about the
-// centre of mass. Pixels outside of the image are 0.
+// Deskew shears an image such that strokes are upright, and moves its centre of mass to pixel (Rows/2,
+// Cols/2). The shear is mu11/mu02, a quotient of second moments about the centre of mass. Pixels outside of
+// the image are 0.
 //
 // Deskew improves accuracy if slant carries no meaning, as in handwriting. Otherwise it reduces accuracy.
 type Deskew struct {
@@ -51,8 +51,8 @@ func (d Deskew) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	}
 }
 
-// moments holds moments of an image whose pixel values are masses. mu11 (mixed) and mu02 (along y) are second
-// central moments, divided by the total mass.
+// moments holds moments of an image whose pixel values are masses: the mass, its centre (cx, cy), and the
+// central second moments mu11 (mixed) and mu02 (along y), divided by the mass.
 type moments struct{ mass, cx, cy, mu11, mu02 float64 }
 
 func measure(img []float32, shape dataset.Shape) moments {
@@ -97,12 +97,11 @@ func newStraightener(shape dataset.Shape) *straightener {
 	return s
 }
 
-// left returns the number of zeros before the pixels of a padded line.
 func (s *straightener) left() int   { return s.shape.Cols + 1 }
 func (s *straightener) stride() int { return s.left() + 2*s.shape.Cols + 1 }
 
 // deskew computes out(x, y) = img(cx + (x-X) + a (y-Y), cy + (y-Y)) by bilinear interpolation, where a =
-// mu11/mu02 and (X, Y) is the middle pixel. It copies an image without mass, or with mu02 near 0.
+// mu11/mu02 and (X, Y) is the middle pixel. It copies the image if the mass is 0 or mu02 is near 0.
 func (s *straightener) deskew(dst, img []float32) {
 	m := measure(img, s.shape)
 	if !(m.mass > 0) || !(m.mu02 > 1e-6) {

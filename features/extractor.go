@@ -13,22 +13,21 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// Extractor computes the features of one image. Implementations must be safe for concurrent use.
+// Extractor computes the features of one image. Concurrent calls must be safe.
 type Extractor interface {
-	// Name identifies the extractor and all its parameters, in reports and in names of feature files.
+	// Name identifies the extractor and all its parameters, in reports and in the names of files.
 	Name() string
-	// Dim returns the number of features for images of this shape, or 0 if the shape is not supported.
+	// Dim returns the number of features of an image, or 0 if the shape is not supported.
 	Dim(shape dataset.Shape) int
-	// Extract fills dst, of length Dim(shape), from the row-major img, of length shape.Pixels(). It does not
-	// change img. It panics if a length is wrong. If pixels are not finite, features may be not finite.
+	// Extract sets dst, of length Dim(shape), to the features of the row-major img, of length shape.Pixels().
+	// It panics if a length is wrong. Features of pixels that are not finite may not be finite.
 	Extract(dst, img []float32, shape dataset.Shape)
 }
 
-// These are the names of the extractors of [Named].
 const (
 	NamePixels = "raw" // pixels, or the encoded columns of a table
 	NameHOG    = "hog" // histograms of oriented gradients, standardised per image
-	// NameDeskewed and NameDeskewedHOG first straighten each image. This suits handwriting, but not images
+	// NameDeskewed and NameDeskewedHOG straighten each image first. This suits handwriting, but not images
 	// with a natural slant, such as shoes.
 	NameDeskewed    = "deskewed"
 	NameDeskewedHOG = "deskewed-hog"
@@ -36,8 +35,8 @@ const (
 
 func Names() []string { return []string{NameDeskewedHOG, NameHOG, NameDeskewed, NamePixels} }
 
-// For returns the name of the features that teachers and students use. For images of at least 8x8 pixels this
-// is a histogram of oriented gradients, otherwise the values of the row. Handwriting is deskewed first.
+// For returns the name of the features that teachers and students use: a histogram of oriented gradients for
+// images of at least 8x8 pixels, and otherwise the values of the row. Handwriting is deskewed first.
 func For(kind dataset.Kind, shape dataset.Shape) string {
 	const least = 8 // smallest side of an image
 	switch {
@@ -49,9 +48,9 @@ func For(kind dataset.Kind, shape dataset.Shape) string {
 	return NameHOG
 }
 
-// Named returns the extractor with the given name, one of [Names] or of [Cosines], for rows of this shape.
-// Its features depend on one row, so they cost no privacy. If the shape does not suit the extractor, Named
-// returns an error.
+// Named returns the extractor with the given name, one of [Names] or of [Cosines], for rows of the given
+// shape. Its features depend on one row, so they cost no privacy. A shape that does not suit the extractor is
+// an error.
 func Named(name string, shape dataset.Shape) (Extractor, error) {
 	var e Extractor = StandardHOG()
 	switch {
@@ -116,7 +115,7 @@ func checkLengths(e Extractor, dst, img []float32, shape dataset.Shape) {
 	}
 }
 
-// Raw extracts the pixels themselves.
+// Raw extracts the pixels.
 type Raw struct{}
 
 func (Raw) Name() string { return "raw" }
@@ -128,8 +127,8 @@ func (r Raw) Extract(dst, img []float32, shape dataset.Shape) {
 	copy(dst, img)
 }
 
-// Standardize gives every vector mean 0 and standard deviation 1 over its own entries. A constant vector
-// becomes 0.
+// Standardize shifts and scales every vector of features to mean 0 and standard deviation 1. A constant
+// vector becomes 0.
 type Standardize struct{ Of Extractor }
 
 func (s Standardize) Name() string { return "standardize(" + s.Of.Name() + ")" }
@@ -147,8 +146,8 @@ func (s Standardize) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	})
 }
 
-// toNorm scales v to the norm "length", in float64 to avoid overflow and underflow. A vector of norm below
-// 1e-12 becomes zero, because it is probably a constant vector minus its rounded mean.
+// toNorm scales v to norm length. A vector of norm below 1e-12 becomes 0, because it is probably a constant
+// vector minus its rounded mean.
 func toNorm(v []float32, length float64) {
 	norm := math.Sqrt(kernel.SquaredNorm(v))
 	if norm < 1e-12 {
@@ -158,8 +157,8 @@ func toNorm(v []float32, length float64) {
 	kernel.Affine(v, v, 0, length/norm)
 }
 
-// GroupNorm splits every vector into Groups runs of equal length, and gives each run mean 0 and variance 1
-// (Wu and He 2018). For [Scattering], 27 groups have three channels each.
+// GroupNorm divides every vector of features into Groups parts of equal length. It shifts and scales each
+// part to mean 0 and variance 1 (Wu and He 2018). For [Scattering], 27 groups have three channels each.
 type GroupNorm struct {
 	Of     Extractor
 	Groups int
@@ -192,7 +191,7 @@ func (g GroupNorm) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 }
 
 // colour applies the extractor Of to the luminance of a colour image, and appends the mean of each colour
-// plane in each cell of a grid. For a grey image it applies only Of.
+// plane in each cell of a grid. To a grey image it applies only Of.
 type colour struct{ Of Extractor }
 
 const colourCells = 4

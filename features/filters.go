@@ -9,21 +9,21 @@ import (
 )
 
 // These constants define the filters of the 2-D scattering transform of Kymatio 0.3, with two scales j and
-// eight angles theta. The filters are psi_{j,theta}(u) = g(u) (exp(i xi <e, u>) - K), where e is the
-// direction of angle (3 - theta) pi/8 and xi = 3 pi/4 2^-j. The Gaussian g has standard deviation sigma = 0.8
-// 2^j along e and 2 sigma across e. K makes the mean of psi zero. The low-pass filter is a round Gaussian
-// with standard deviation 1.6. All filters are summed over five periods in both directions.
+// eight angles theta. A filter is psi_{j,theta}(u) = g(u) (exp(i xi <e, u>) - K), where e is the direction of
+// angle (3 - theta) pi/8 and xi = 3 pi/4 2^-j. The Gaussian g has standard deviation sigma = 0.8 2^j along e
+// and 2 sigma across e. K makes the mean of psi zero. The low-pass filter is a round Gaussian with standard
+// deviation 1.6. All filters are summed over five periods in both directions.
 const (
 	scales  = 2
 	angles  = 8
 	periods = 2
-	// farthest is an exponent x for which exp(-x) is negligible in double precision.
+	// farthest is a number x for which exp(-x) is negligible in float64.
 	farthest = 80
-	// circle is what Kymatio uses instead of 2 pi in the norm of a filter.
+	// circle replaces 2 pi in the norm of a filter, as in Kymatio.
 	circle = 2 * 3.1415
 )
 
-// morlet returns the Fourier transform of psi, which is real, on a grid of rows x cols, row-major.
+// morlet returns the real Fourier transform of a filter psi on a grid of rows x cols points, row-major.
 func morlet(rows, cols, scale, angle int) []float64 {
 	sigma := 0.8 * float64(int(1)<<scale)
 	xi := 3 * math.Pi / 4 / float64(int(1)<<scale)
@@ -94,9 +94,9 @@ func circlePoints(n int) [][2]float64 {
 	return points
 }
 
-// lowPass returns the matrix of the low-pass filter along one dimension, row-major. The input has n points at
-// resolution 2^-level. The output has every 2^(2-level)-th point, except the first and the last of these
-// points: n 2^level/4 - 2 points.
+// lowPass returns the row-major matrix of the low-pass filter along one dimension. The input has n points at
+// resolution 2^-level. The output has every 2^(2-level)-th point except the first and the last of these: n
+// 2^level/4 - 2 points.
 func lowPass(n, level int) []float64 {
 	full := n << level
 	const sigma = 0.8 * (1 << (scales - 1))
@@ -134,8 +134,8 @@ func lowPass(n, level int) []float64 {
 // 0 to n/2 and the sines of frequencies 1 to n/2 - 1. A filter with a real Fourier transform mixes only the
 // four coefficients with the same pair of frequencies.
 //
-// Points are counted from a centre, on a circle. Point i is i points behind the centre, and point n-i is i
-// points in front of the centre. Cosines are even about the centre and sines are odd. So half of the points
+// Points lie on a circle and are counted from a centre. Point i is i steps after the centre, and point n-i is
+// i steps before the centre. Cosines are even about the centre and sines are odd. So half of the points
 // determine each part of a signal, and products need half of the operations (see [kernel.Mirror]).
 type basis struct{ n int }
 
@@ -170,7 +170,7 @@ func (w wave) at(i, n int) float64 {
 	return c
 }
 
-// weight returns the factor of w with which the transpose of the analysis matrix becomes its inverse.
+// weight returns the factor of w that anglePairs the transpose of the analysis matrix into its inverse.
 func (w wave) weight(n int) float64 {
 	if w.k == 0 || w.k == n/2 {
 		return 1 / float64(n)
@@ -178,10 +178,10 @@ func (w wave) weight(n int) float64 {
 	return 2 / float64(n)
 }
 
-// bank applies the Fourier transforms of the eight filters of one scale to signals in the real basis. A
-// result is a complex signal, given by the coefficients of its real and imaginary parts, times the weights of
-// the inverse transform. The results use the fine basis, or the coarse basis after dropping every other point
-// in both directions.
+// bank applies the eight filters of one scale to the spectra of signals in the real basis. A result is a
+// complex signal, given by the coefficients of its real and imaginary parts, times the weights of the inverse
+// transform. The results use the fine basis, or the coarse basis after dropping every other point in both
+// directions.
 //
 // Let P be the four parts of a real filter, which are even or odd in each frequency (ee, oo, eo, oe, rows
 // first). Let X be the coefficients of a real signal (cc, ss, cs, sc). The filtered signal R + iI has
@@ -199,12 +199,12 @@ func (w wave) weight(n int) float64 {
 // coefficient for theta. C - S is the coefficient for -theta, of the mirror image of the filtered signal.
 //
 // A bank has one entry for each pair of angles theta and -theta. The filters of the last pair are their own
-// mirror images. So this pair has two entries. The weights of sines are negated, such that the difference is
-// C + S. If sum and difference have the same destination, the difference remains.
-type bank [len(turns)][]*kernel.Groups
+// mirror images, so this pair has two entries. The weights of sines are negated, such that the difference is
+// C + S. If sum and difference have the same destination, it holds the difference.
+type bank [len(anglePairs)][]*kernel.Groups
 
-// turns lists the pairs of angles: theta and -theta, except for the last pair.
-var turns = [angles / 2][2]int{{0, 6}, {1, 5}, {2, 4}, {3, 7}}
+// anglePairs lists the pairs of angles: theta and -theta, except for the last pair.
+var anglePairs = [angles / 2][2]int{{0, 6}, {1, 5}, {2, 4}, {3, 7}}
 
 type spectrum struct {
 	rows, cols int
@@ -227,7 +227,7 @@ func (s spectrum) parts(angle, k, l int) (ee, oo, eo, oe float64) {
 	return (pp + pm + mp + mm) / 4, (pp - pm - mp + mm) / 4, (pp - pm + mp - mm) / 4, (pp + pm - mp - mm) / 4
 }
 
-// coefficient returns the weight of input coefficient (a, b) in output coefficient (sineRow, sineCol, part)
+// coefficient returns the factor of input coefficient (a, b) in output coefficient (sineRow, sineCol, part)
 // of the same frequency, from the table at [bank].
 func (s spectrum) coefficient(angle int, a, b wave, sineRow, sineCol bool, part int) float64 {
 	ee, oo, eo, oe := s.parts(angle, a.k, b.k)
@@ -266,12 +266,12 @@ func (b basis) meeting(step int) [][]wave {
 	return all
 }
 
-// newBank returns the bank of filters of one scale, which keeps every step-th point in each direction. The
-// argument step is 1 or 2. The bank reads spectra from grid "from" and writes results to grid "to".
+// newBank returns the filters of one scale, which read a spectrum from the grid from and write every step-th
+// point, in each direction, to the grid to. The argument step is 1 or 2.
 func newBank(s spectrum, to, from grid, step int) bank {
 	var all bank
-	for i, turn := range turns {
-		last := i == len(turns)-1
+	for i, turn := range anglePairs {
+		last := i == len(anglePairs)-1
 		for _, angle := range turn {
 			if len(all[i]) == 0 || last {
 				all[i] = append(all[i], makeGroups(s, angle, last, to, from, step))
@@ -281,7 +281,7 @@ func newBank(s spectrum, to, from grid, step int) bank {
 	return all
 }
 
-// makeGroups returns one filter. The argument itself is true if the filter is its own mirror image.
+// makeGroups returns one filter. The argument itself is true for a filter that is its own mirror image.
 func makeGroups(s spectrum, angle int, itself bool, to, from grid, step int) *kernel.Groups {
 	var groups []group
 	rows, cols := basis{s.rows / step}, basis{s.cols / step}
@@ -337,11 +337,11 @@ type outcome struct {
 	exists   bool
 }
 
-// negligible is a relative weight. Inputs of smaller weight would not change a float32 sum.
+// negligible is the relative weight of inputs that would not change a float32 sum.
 const negligible = 1e-8
 
-// inputs returns the coefficients of a class with their weights: for sines along columns if sine is set, else
-// for cosines.
+// inputs returns the input coefficients of a class with their weights, either for sines or for cosines along
+// columns.
 func (s spectrum) inputs(angle int, from grid, down, across []wave, class int, sine bool, out [kernel.GroupOutputs]outcome) (in kernel.GroupInputs) {
 	rows, cols := basis{s.rows}, basis{s.cols}
 	least := negligible * float32(slices.Max(s.hat[angle])/float64(s.rows*s.cols))

@@ -11,8 +11,8 @@ import (
 )
 
 // HOG is the histogram of oriented gradients of Dalal and Triggs (2005). Every square cell of pixels has a
-// histogram of gradient directions, weighted by gradient length. Square blocks of cells are normalised
-// separately. Each block is one cell away from the next block.
+// histogram of gradient directions, weighted by gradient length. Square blocks of cells, which begin at every
+// cell, are normalised separately.
 //
 // Directions are signed (a full turn), because light on dark and dark on light are different strokes.
 // Gradients are computed from the square roots of the pixels. A gradient is divided linearly between the two
@@ -25,10 +25,11 @@ type HOG struct {
 }
 
 // StandardHOG has 16 directions, cells of 4x4 pixels, blocks of 2x2 cells and clip 0.2. A 28x28 image has 6x6
-// blocks of 64 values: 2304 features in [0, 1]. A block has norm at most 1, so the vector has norm at most 6.
+// blocks of 64 values: 2304 features in [0, 1]. A block has norm at most 1, so the features have norm at most
+// 6.
 func StandardHOG() HOG { return HOG{Bins: 16, Cell: 4, Block: 2, Clip: 0.2} }
 
-// normFloor limits the gain of an almost empty block. Its square is added to the squared norm of each block.
+// normFloor limits the gain of an almost empty block: its square is added to the squared norm of each block.
 const normFloor = 0.1
 
 func (h HOG) Name() string {
@@ -65,16 +66,15 @@ type hogGrid struct {
 	shape        dataset.Shape
 	down, across int // number of whole cells
 	ys, xs       []nearCells
-	// plain holds the square roots of the pixels. root holds the same values, with repeated border pixels at
-	// both ends of each line. The lengths and the directions of gradients (turn, in bins) have the layout of
-	// root.
+	// plain holds the square roots of the pixels, and root the same with repeated border pixels at both ends
+	// of each line. The gradients have the layout of root. Their directions (turn) are in units of a bin.
 	plain, root, length, turn []float32
-	// hist holds the histograms of the cells. A margin of one cell on every side collects unused gradients.
+	// hist holds the histograms of the cells, with a margin of one cell on every side for unused gradients.
 	hist []float32
 }
 
-// nearCells describes a pixel's position between two cell centres in one dimension. The field lower is the
-// index of the lower cell, counted from the margin. The field weight is the weight of the upper cell.
+// nearCells describes the position of a pixel between two cell centres in one dimension: the index of the
+// lower cell, counted from the margin, and the weight of the upper cell.
 type nearCells struct {
 	lower  int
 	weight float32
@@ -116,10 +116,10 @@ func (g *hogGrid) extract(dst, img []float32) {
 	}
 }
 
-// slack is the number of values that are computed at once. There are slack values before and after the lines.
+// slack is the number of values that are computed at once. The lines have slack values before and after them.
 const slack = 8
 
-// gradients sets length and turn. At the border a pixel is repeated as its missing neighbour.
+// gradients sets length and turn. At the border, a pixel takes the place of its missing neighbour.
 func (g *hogGrid) gradients(img []float32) {
 	kernel.SquareRoots(g.plain, img)
 	rows, cols := g.shape.Rows, g.shape.Cols

@@ -16,8 +16,8 @@ import (
 
 // Packed is a matrix of features with 16 bits per feature and an exponent per row. A feature is an integer
 // from -32767 to 32767 times the unit of its row, the least power of two that fits. So rounding changes a
-// feature by at most about 2^-15 of the largest feature of the row. Unpacking a row and packing the result
-// gives the same packed row. The packed form of a row depends only on this row.
+// feature by at most about 2^-15 of the largest feature of the row. Unpacking and packing a row does not
+// change it. The packed form of a row depends only on this row.
 //
 // Concurrent reads are safe. While a row is set, other goroutines must not read the row or compute the hash.
 type Packed struct {
@@ -35,19 +35,19 @@ func (p *Packed) Dims() (rows, cols int) { return p.rows, p.cols }
 
 func (p *Packed) row(i int) []int16 { return p.data[i*p.cols : (i+1)*p.cols] }
 
-// Unpack writes row i to dst, which must have the length of a row.
+// Unpack sets dst to row i. The slice dst has one element per column.
 func (p *Packed) Unpack(dst []float32, i int) {
 	const bias, fraction = 127, 23 // of float32; exponents are in the range of normal numbers
 	kernel.UnpackInt16(dst, p.row(i), math.Float32frombits(uint32(int(p.exponents[i])+bias)<<fraction))
 }
 
-// Fetch loads the columns from <= j < to of row i into caches, without waiting.
+// Fetch starts loading columns from <= j < to of row i into caches, and returns immediately.
 func (p *Packed) Fetch(i, from, to int) { kernel.Fetch(p.row(i)[from:to]) }
 
 var errNotFinite = errors.New("features: a row to pack is not finite, or would not be finite after rounding")
 
-// Pack sets row i to src, rounded. If a value is not finite or rounds to 2^128, Pack returns an error and
-// does not change the row.
+// Pack sets row i to src, rounded. It returns an error and does not change the row if a value is not finite
+// or rounds to 2^128.
 func (p *Packed) Pack(i int, src []float32) error {
 	most := kernel.Largest(src)
 	e := exponent(most)
@@ -60,8 +60,8 @@ func (p *Packed) Pack(i int, src []float32) error {
 	return nil
 }
 
-// mostUnits is the largest integer, with unitBits bits. The unit of leastExponent is the smallest unit with a
-// float32 inverse. The unit of mostExponent is the largest that float32 allows.
+// mostUnits is the largest integer. The units of a row are 2^leastExponent, whose inverse is a float32, to
+// 2^mostExponent, which float32 allows.
 const (
 	mostUnits     = math.MaxInt16
 	unitBits      = 15
@@ -84,8 +84,8 @@ func exponent(most float32) int {
 const blockRows = 64
 
 // Update replaces all rows by the results of f, which gets blocks of rows. The result for a row must not
-// depend on other rows. The argument how must identify f: the new hash of the matrix is computed from the old
-// hash and from how. After an error the rows are undefined.
+// depend on other rows. The argument how identifies f: the new hash of the matrix is a hash of the old hash
+// and how. After an error the rows are undefined.
 func (p *Packed) Update(workers int, how []byte, f func(x blas32.General) error) error {
 	was := p.Hash(workers)
 	blocks := (p.rows + blockRows - 1) / blockRows
@@ -114,13 +114,13 @@ func (p *Packed) Update(workers int, how []byte, f func(x blas32.General) error)
 	return nil
 }
 
-// CopyTo copies all rows to dst, which must have the same dimensions.
+// CopyTo unpacks all rows to dst, which must have the dimensions of p.
 func (p *Packed) CopyTo(dst blas32.General, workers int) {
 	parallel.Each(max(workers, 1), p.rows, func(_, i int) { p.Unpack(dense.Row(dst, i), i) })
 }
 
-// Hash returns a SHA-256 hash that identifies the rows. For features of images the hash covers all inputs
-// (see [Pack]). For rows set by [Packed.Pack] it covers the dimensions and values.
+// Hash returns a SHA-256 hash of the rows. For features of images the hash covers all inputs instead (see
+// [Pack]).
 func (p *Packed) Hash(workers int) [sha256.Size]byte {
 	if known := p.hash.Load(); known != nil {
 		return *known
@@ -154,7 +154,7 @@ func (p *Packed) append(b []byte, i int) []byte {
 	return kernel.AppendInt16(append(b, byte(p.exponents[i])), p.row(i))
 }
 
-// SideBySide concatenates packed matrices row by row, with the methods of [Packed].
+// SideBySide concatenates packed matrices row by row.
 type SideBySide []*Packed
 
 func (b SideBySide) Dims() (rows, cols int) {

@@ -12,16 +12,16 @@ import (
 )
 
 // Scattering is the 2-D scattering transform of order two with two scales and eight angles (Bruna and Mallat
-// 2013), like Scattering2D(J=2, L=8) of Kymatio 0.3. It has 81 channels with one value per 4x4 pixels: 81 x 7
-// x 7 values for a 28x28 image, channel by channel. Channel 0 is the low-passed image. Channels 1 to 16 are
-// the moduli of the image's wavelet transforms (scale, then angle). Channels 17 to 80 are the moduli of the
-// coarse transforms of the fine moduli (first angle, then second angle).
+// 2013), like Scattering2D(J=2, L=8) of Kymatio 0.3. It has 81 channels with one value per 4x4 pixels,
+// channel by channel: 81 x 7 x 7 values for a 28x28 image. Channel 0 is the image after the low-pass filter.
+// Channels 1 to 16 are the moduli of the image's wavelet transforms (scale, then angle). Channels 17 to 80
+// are the moduli of the coarse transforms of the fine moduli (first angle, then second angle).
 //
 // A discrete Fourier transform is computed as products of dense real matrices, eight images side by side.
 // Dense products need more operations than a fast Fourier transform, but less time, because vector units
 // compute them.
 //
-// Batches are many times faster than single images. Scattering is safe for concurrent use.
+// Batches are many times faster than single images. Concurrent calls are safe.
 type Scattering struct {
 	shape dataset.Shape
 	plan  func() *scatteringPlan // made for the first image, since many callers only use Dim
@@ -33,7 +33,7 @@ const Channels = 1 + scales*angles + angles*angles
 // maxScatteringSide bounds the size of the tables, which grows with the cube of the side.
 const maxScatteringSide = 128
 
-// NewScattering returns the transform for images of this shape, with sides of 5 to 128 pixels.
+// NewScattering returns the transform for images of the given shape, with sides of 5 to 128 pixels.
 func NewScattering(shape dataset.Shape) (*Scattering, error) {
 	const least = 5 // reflection adds at most as many pixels as a side has
 	if min(shape.Rows, shape.Cols) < least || max(shape.Rows, shape.Cols) > maxScatteringSide {
@@ -58,8 +58,8 @@ func (s *Scattering) Extract(dst, img []float32, shape dataset.Shape) {
 	extractOne(s, dst, img, shape)
 }
 
-// ExtractBatch extracts the features of several images. The features of an image do not depend on the batch,
-// to the last bit.
+// ExtractBatch extracts the features of the images in the rows of x. The features of an image depend only on
+// this image, to the last bit.
 func (s *Scattering) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	checkBatch(s, dst, x, shape)
 	m, _ := s.pool.Get().(*scatteringMemory)
@@ -93,16 +93,16 @@ type folded struct {
 	lowPass      matrix          // low pass of points that are not folded: out x n
 }
 
-// pointsOf returns the number of points after padding, and the number of output points. As in Kymatio, the
-// padded number is the next multiple of four, plus four.
+// pointsOf returns the number of points after padding, the next multiple of four plus four as in Kymatio, and
+// the number of output points.
 func pointsOf(image int) (padded, out int) {
 	const step = 1 << scales
 	padded = ((image+step)/step + 1) * step
 	return padded, padded/step - 2
 }
 
-// newAxis returns the transforms for an axis with this number of pixels. Padding reflects the image without
-// repeating the border. Point 0 is the centre of the output points.
+// newAxis returns the transforms for an axis of points pixels. Padding reflects the image without repeating
+// the border. Point 0 is the centre of the output points.
 func newAxis(points int) axis {
 	n, out := pointsOf(points)
 	a := axis{in: points, n: n, half: n / 2, out: out}
@@ -170,8 +170,8 @@ func newMirror(m, ke, ko int, even, odd func(i, j int) float64) kernel.Mirror {
 	return kernel.Mirror{Even: newMatrix(m, ke, even).v, Odd: newMatrix(m, ko, odd).v, M: m, KE: ke, KO: ko}
 }
 
-// newHalves returns the product with n inputs and n results. Even results are even about the middle of the
-// inputs, and odd results are odd.
+// newHalves returns the product with n inputs and n results, whose coefficients are at(k, i). Results with
+// even k are even about the middle of the inputs, and results with odd k are odd.
 func newHalves(n int, at func(k, i int) float64) kernel.Halves {
 	last := n - 1
 	rows := func(m, first int) []float32 {

@@ -7,7 +7,7 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// together is the number of images in a batch. A point holds one value of each image.
+// together is the number of images in a batch. A point of a grid holds one value of each image.
 const together = 2 * lanes
 
 type scatteringMemory struct {
@@ -29,8 +29,8 @@ type scratch struct {
 	out     grid   // moduli averaged along columns and rows
 }
 
-// newScratch allocates memory for signals of rows x cols points. The grid "half" has an extra row, because
-// the centre row occurs twice. The rows in front of the centre are stored from the end.
+// newScratch allocates memory for signals of rows x cols points. The grid half has an extra row, because the
+// centre row occurs twice. The rows before the centre are stored from the end.
 func newScratch(rows, cols, outRows, outCols int) scratch {
 	band, apart := newGrids(4, rows, cols)
 	return scratch{
@@ -64,7 +64,7 @@ func (p *scatteringPlan) run(s *scatteringMemory, dst, x blas32.General) {
 		signals = append(signals, some)
 	}
 	p.coarseAverages(signals, s.coarse, s.spectrum.data)
-	for turn, pair := range turns {
+	for turn, pair := range anglePairs {
 		p.filter(s.fine, p.fine[turn], s.spectrum.data, len(signals))
 		for i, some := range signals {
 			p.moduli(s.fine, i, len(p.fine[turn]) == 1, p.row.fine, p.col.fine)
@@ -85,7 +85,7 @@ type signal struct {
 	channel int
 }
 
-// sides is the number of angles in a turn.
+// sides is the number of angles in a pair.
 const sides = 2
 
 func (p *scatteringPlan) load(image grid, pixels []float32, x blas32.General) {
@@ -123,8 +123,8 @@ func (p *scatteringPlan) filter(s scratch, filters []*kernel.Groups, spectrum []
 	}
 }
 
-// moduli computes the moduli, as sums and differences of columns. If mirrored is set, the filters are mirror
-// images.
+// moduli computes the moduli of a signal, as sums and differences of columns. If mirrored is set, the two
+// filters are mirror images.
 func (p *scatteringPlan) moduli(s scratch, signal int, mirrored bool, row, col folded) {
 	inverse := [sides]kernel.Quarters{col.inverse, col.inverse}
 	if mirrored {
@@ -164,12 +164,12 @@ func (p *scatteringPlan) analyse(s *scatteringMemory) {
 }
 
 func (p *scatteringPlan) collectTurn(dst blas32.General, channel, turn int, from grid) {
-	for side, angle := range turns[turn] {
+	for side, angle := range anglePairs[turn] {
 		p.collect(dst, channel+angle, from, side*lanes)
 	}
 }
 
-// collect writes the signal that begins at lane as a channel of every image.
+// collect copies the signal that begins at a lane to a channel of every image.
 func (p *scatteringPlan) collect(dst blas32.General, channel int, from grid, lane int) {
 	rows, points := p.outRows, p.outCols
 	if from.row == points*point {
@@ -183,7 +183,7 @@ func (p *scatteringPlan) collect(dst blas32.General, channel int, from grid, lan
 
 const lanes = 8
 
-// point is the number of values per point. A point holds one complex or two real signals.
+// point is the number of values in a point of a grid: one complex or two real signals.
 const point = 2 * lanes
 
 type grid struct {
@@ -192,7 +192,7 @@ type grid struct {
 	row        int // distance between consecutive rows
 }
 
-// newGrid returns a grid with a spare point. The odd number of points per row spreads columns in caches.
+// newGrid returns a grid with a spare point. An odd number of points per row spreads columns in caches.
 func newGrid(rows, cols int) grid {
 	g := grid{rows: rows, cols: cols, row: (cols | 1) * point}
 	g.data = make([]float32, rows*g.row+point)
@@ -214,7 +214,7 @@ func (g grid) point(row, col int) int { return row*g.row + col*point }
 
 func (g grid) at(row, col int) []float32 { return g.data[g.point(row, col):] }
 
-// across returns strips of columns, with one row for each row of the grid. down returns strips of rows.
+// across returns strips of columns, with one row per row of the grid. The method down returns strips of rows.
 func (g grid) across(col, step int) kernel.Strips {
 	return kernel.Strips{At: g.point(0, col), Row: step * point, Step: g.row}
 }
@@ -242,7 +242,7 @@ func (m matrix) alongRows(dst, src grid) {
 	kernel.MulAB(dst.data, dst.row, m.v, m.n, src.data, src.row, m.m, src.cols*point, m.n)
 }
 
-// alongCols applies m to the second dimension of src, for the first rows.
+// alongCols multiplies the first rows of src by m along the second dimension.
 func (m matrix) alongCols(dst, src grid, rows int) {
 	for r := range rows {
 		kernel.MulAB(dst.at(r, 0), point, m.v, m.n, src.at(r, 0), point, m.m, point, m.n)

@@ -20,8 +20,8 @@ func bernoulliRatio(s *Stream, p, q uint64) bool {
 	})
 }
 
-// exponent encloses a number x >= 0. The field whole is the integer part of x. The fractional part times 2^64
-// is in [frac, frac+slack].
+// exponent encloses a number x >= 0: whole is its integer part, and 2^64 times its fractional part is in
+// [frac, frac+slack].
 type exponent struct{ whole, frac, slack uint64 }
 
 // bernoulliExp returns true with probability exp(-x). It runs Algorithm 1 (see bernoulliRatio) in 64-bit
@@ -83,7 +83,7 @@ func resumeBernoulliExp(s *Stream, p, q *big.Int, k, u uint64) bool {
 
 const inverseE = 6786177901268885274
 
-// bernoulliExp1 returns true with probability exp(-1). One word decides unless it equals floor(2^64 exp(-1)).
+// bernoulliExp1 returns true with probability exp(-1). One word decides unless it is floor(2^64 exp(-1)).
 func bernoulliExp1(s *Stream) bool {
 	u := s.Uint64()
 	if u == inverseE {

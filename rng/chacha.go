@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// source is the generator ChaCha8Rand (C2SP), which returns the same words as [rand.ChaCha8]. The buffer can
-// be read in place.
+// source is the generator ChaCha8Rand (C2SP), which returns the words of [rand.ChaCha8]. Its buffer can be
+// read in place.
 //
 //	loop:  B = blocks 0..15 of ChaCha with 8 rounds, keyed by K. K is added at the end,
 //	           constants and counter are not. Of four consecutive blocks

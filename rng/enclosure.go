@@ -5,7 +5,7 @@ import (
 	"math/big"
 )
 
-// interval encloses a real number x of [0, 1]: lo <= 2^prec x <= hi, for a given precision prec.
+// interval encloses a number x in [0, 1]: lo <= 2^prec x <= hi, for a given precision prec.
 type interval struct{ lo, hi *big.Int }
 
 // expNeg encloses exp(-p/q) for integers p >= 0, q > 0. It halves p/q h times, until the result y is at most
@@ -57,18 +57,19 @@ func rshUp(x *big.Int, n uint) *big.Int {
 }
 
 type law interface {
-	// tails encloses P[X >= 1], P[X >= 2], ... with a precision of prec bits. The last interval, [0, hi],
-	// bounds all further tails.
+	// tails encloses P[X >= 1], P[X >= 2], ... with prec bits. The last interval, [0, hi], bounds all further
+	// tails.
 	tails(prec uint) []interval
 }
 
-// The method tails computes with guard bits more than prec. It stops at terms below 2^-(prec+spare).
+// guard is the number of bits of intermediate results beyond prec. The method tails omits terms below
+// 2^-(prec+spare).
 const (
 	guard = 64
 	spare = 16
 )
 
-// halfGaussian has P[X = k] proportional to exp(-k^2/(2 s^2)), k = 0, 1, ..., for s = num/2^shift.
+// halfGaussian is the law P[X = k] proportional to exp(-k^2/(2 s^2)), k = 0, 1, ..., for s = num/2^shift.
 type halfGaussian struct {
 	num   uint64
 	shift uint
@@ -108,9 +109,8 @@ func (l halfGaussian) tails(prec uint) []interval {
 	return append(tails, interval{new(big.Int), quoUp(new(big.Int), rest.Lsh(rest, prec), all.lo)})
 }
 
-// gaussianWeights returns the weights w_0, w_1, ... times 2^work, down to the first weight below 2^stop. The
-// result ratio is the quotient of the next weight and the last weight. The function round divides by 2^work
-// and rounds down or up.
+// gaussianWeights returns the weights w_0, w_1, ... times 2^work, down to the first weight below 2^stop, and
+// the ratio of the next weight and the last. The function round divides by 2^work and rounds down or up.
 func gaussianWeights(q *big.Int, work, stop uint, round func(*big.Int) *big.Int) (w []*big.Int, ratio *big.Int) {
 	weight := new(big.Int).Lsh(big.NewInt(1), work)
 	ratio = new(big.Int).Set(q)
@@ -125,7 +125,7 @@ func gaussianWeights(q *big.Int, work, stop uint, round func(*big.Int) *big.Int)
 	}
 }
 
-// geometric has P[X >= m] = exp(-m 2^shift/num).
+// geometric is the law P[X >= m] = exp(-m 2^shift/num).
 type geometric struct {
 	num   uint64
 	shift uint
@@ -143,7 +143,7 @@ func (l geometric) tails(prec uint) (tails []interval) {
 	return append(tails, interval{new(big.Int), rshUp(x.hi, guard)})
 }
 
-// coin has P[X >= 1] = exp(-1) and P[X >= 2] = 0.
+// coin is the law P[X >= 1] = exp(-1), P[X >= 2] = 0.
 type coin struct{}
 
 func (coin) tails(prec uint) []interval {
@@ -151,14 +151,14 @@ func (coin) tails(prec uint) []interval {
 	return []interval{expNeg(one, one, prec), {new(big.Int), new(big.Int)}}
 }
 
-// Masses tabulates the distribution of integer noise on [-Reach, Reach].
+// Masses tabulates the distribution of an integer Z on [-Reach, Reach].
 type Masses struct {
 	Reach int64
 	mass  []float64
 	below []float64 // P[Z <= m]
 }
 
-// NewMasses tabulates the probabilities exp(logProb(k)) for |k| <= reach, and the cumulative probabilities.
+// NewMasses tabulates the distribution with P[Z = k] = exp(logProb(k)) for |k| <= reach.
 func NewMasses(logProb func(int64) float64, reach int64) Masses {
 	t := Masses{Reach: reach, mass: make([]float64, 2*reach+1), below: make([]float64, 2*reach+1)}
 	sum := 0.0
@@ -173,7 +173,7 @@ func NewMasses(logProb func(int64) float64, reach int64) Masses {
 // At returns P[Z = m] for m in [-Reach, Reach].
 func (t Masses) At(m int64) float64 { return t.mass[m+t.Reach] }
 
-// FillAt sets products[i] to P[Z = m + i stride]. All m + i stride must be in [-Reach, Reach].
+// FillAt sets products[i] to P[Z = m + i stride]. Every m + i stride must be in [-Reach, Reach].
 func (t Masses) FillAt(products []float64, m, stride int64) {
 	mass := t.mass[m+t.Reach:]
 	for i := range products {

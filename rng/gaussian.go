@@ -11,8 +11,8 @@ import (
 
 // DiscreteGaussian samples integers k with probability proportional to exp(-k^2/(2 sigma^2)). The variance is
 // at most sigma^2. After a shift by an integer s, the Renyi divergence of order alpha is at most alpha s^2/(2
-// sigma^2), as for the continuous Gaussian (Canonne, Kamath, Steinke 2020, Proposition 5). A DiscreteGaussian
-// is safe for concurrent use if each goroutine has its own Stream.
+// sigma^2), as for the continuous Gaussian (Canonne, Kamath, Steinke 2020, Proposition 5). Concurrent use is
+// safe if each goroutine has its own Stream.
 type DiscreteGaussian struct {
 	sigma   float64 // num/2^shift, exactly
 	num     uint64
@@ -26,15 +26,15 @@ type DiscreteGaussian struct {
 	reach uint64    // reach of quick; fine > 0 only
 }
 
-// A cell is a block of integers with the same X (see Fill). For sigma below 2^8 a cell is one integer. For
-// larger sigma its width is a power of two, and sigma is at least 32 and less than 64 cells. Wider cells need
-// more rejections, and narrower cells more searches.
+// A cell is a block of integers with the same X (see Fill). For sigma below 2^8 a cell is one integer.
+// Otherwise its width is the power of two for which sigma is at least 32 and less than 64 cells. Wider cells
+// need more rejections, and narrower cells more searches.
 const (
 	gaussianCells  = 5
 	oneToACellBits = 8
 )
 
-// NewDiscreteGaussian returns a sampler for sigma, without rounding it. sigma must be in [2^-10, 2^40].
+// NewDiscreteGaussian returns a sampler for exactly the given sigma, which must be in [2^-10, 2^40].
 func NewDiscreteGaussian(sigma float64) (*DiscreteGaussian, error) {
 	if !(sigma >= minScale && sigma <= maxScale) {
 		return nil, fmt.Errorf("rng: sigma of discrete Gaussian noise must be in [2^-10, 2^40], not %g", sigma)
@@ -57,7 +57,7 @@ func NewDiscreteGaussian(sigma float64) (*DiscreteGaussian, error) {
 	return d, nil
 }
 
-// Sigma returns the sigma that was passed to NewDiscreteGaussian.
+// Sigma returns the argument of NewDiscreteGaussian.
 func (d *DiscreteGaussian) Sigma() float64 { return d.sigma }
 
 // LogProb returns the logarithm of the probability of k.
@@ -79,7 +79,7 @@ func (d *DiscreteGaussian) Sample(s *Stream) int64 {
 	}
 }
 
-// Fill draws len(dst) values. They equal the values of len(dst) calls of Sample.
+// Fill sets dst to the values of len(dst) calls of Sample.
 //
 //	s = sigma/2^fine
 //	loop:  X >= 0 with probability proportional to exp(-X^2/(2 s^2)), by inversion
@@ -105,7 +105,7 @@ func (d *DiscreteGaussian) Sample(s *Stream) int64 {
 // not affect the distribution. Otherwise (see settle) the next two words extend U and V, as if these words
 // had been read from the start.
 func (d *DiscreteGaussian) Fill(dst []int64, s *Stream) {
-	if d.fine > 0 && len(dst) >= worthTelling {
+	if d.fine > 0 && len(dst) >= leastQuick {
 		dst = d.fill(machine, dst, s)
 	}
 	for i := range dst {
@@ -113,33 +113,33 @@ func (d *DiscreteGaussian) Fill(dst []int64, s *Stream) {
 	}
 }
 
-const worthTelling = 16
+const leastQuick = 16
 
-// fill draws most values of dst and returns the remaining slice, which is shorter than worthTelling.
+// fill draws values and returns the part of dst that is still empty, which is shorter than leastQuick.
 func (d *DiscreteGaussian) fill(on path, dst []int64, s *Stream) []int64 {
 	t := d.cells.table()
-	var told told
+	var decided quickValues
 whole:
-	for len(dst) >= worthTelling {
+	for len(dst) >= leastQuick {
 		s.src.ahead()
 		at, refills := s.src.at, s.src.refills
-		first := at &^ (toldWords - 1)
-		to := min(s.src.end, first+toldWords, at+uint(len(dst)))
-		d.tell(on, &told, (*[toldWords]uint64)(s.src.words[first:]), t)
+		first := at &^ (quickWords - 1)
+		to := min(s.src.end, first+quickWords, at+uint(len(dst)))
+		d.quickAll(on, &decided, (*[quickWords]uint64)(s.src.words[first:]), t)
 		for at < to {
 			from := at
-			at = min(at+uint(bits.TrailingZeros64(told.odd>>(at%toldWords))), to)
-			dst = dst[told.copy(on, dst, from%toldWords, at-from):]
+			at = min(at+uint(bits.TrailingZeros64(decided.odd>>(at%quickWords))), to)
+			dst = dst[decided.copy(on, dst, from%quickWords, at-from):]
 			if at == to {
 				break
 			}
 			if at+4 <= s.src.end {
-				if y, one, none := d.settleFour(t, (*[4]uint64)(s.src.words[at:])); one {
+				if y, accepted, rejected := d.settleFour(t, (*[4]uint64)(s.src.words[at:])); accepted {
 					dst[0] = y
 					dst = dst[1:]
 					at += 3
 					continue
-				} else if none {
+				} else if rejected {
 					at += 4
 					continue
 				}
@@ -160,9 +160,9 @@ whole:
 	return dst
 }
 
-// settleFour is a fast version of decide for a first word that quick does not decide. If one is true, three
-// words give the value y. If none is true, the four words give no value.
-func (d *DiscreteGaussian) settleFour(t *table, words *[4]uint64) (y int64, one, none bool) {
+// settleFour is a fast version of decide for a first word that quick does not decide. If accepted, the first
+// three words give the value y. If rejected, the four words give no value. Otherwise decide must be called.
+func (d *DiscreteGaussian) settleFour(t *table, words *[4]uint64) (y int64, accepted, rejected bool) {
 	w := words[0]
 	_, quick := d.quick(t, w)
 	u, v := d.extended(w, words[1], words[2])
@@ -180,7 +180,7 @@ func (d *DiscreteGaussian) settleFour(t *table, words *[4]uint64) (y int64, one,
 	return y, v >= top, v < g.frac && words[3] > top/2 // the second trial fails, as 2 words[3] >= top
 }
 
-// decide returns the value of w and as many further words as needed. ok is false if the value is rejected.
+// decide returns the value of w and as many further words as needed, or false if the value is rejected.
 func (d *DiscreteGaussian) decide(s *Stream, t *table, w uint64) (y int64, ok bool) {
 	m, ok := d.quick(t, w)
 	if !ok {
@@ -190,18 +190,18 @@ func (d *DiscreteGaussian) decide(s *Stream, t *table, w uint64) (y int64, ok bo
 	return y, ok && one
 }
 
-type told struct {
-	values [toldWords + copied]int64
+type quickValues struct {
+	values [quickWords + copied]int64
 	odd    uint64 // bits of the words that need more words, are rejected, or give zero
 }
 
 const (
-	toldWords = 64
-	copied    = 32 // values at a time: a fixed number avoids a branch
+	quickWords = 64
+	copied     = 32 // values at a time: a fixed number avoids a branch
 )
 
 // copy copies t.values[from:from+n] to dst and returns n. It may overwrite further elements of dst.
-func (t *told) copy(on path, dst []int64, from, n uint) uint {
+func (t *quickValues) copy(on path, dst []int64, from, n uint) uint {
 	if on == portable || n > copied || len(dst) < copied {
 		return uint(copy(dst, t.values[from:from+n]))
 	}
@@ -209,17 +209,17 @@ func (t *told) copy(on path, dst []int64, from, n uint) uint {
 	return n
 }
 
-func (d *DiscreteGaussian) tell(on path, told *told, words *[toldWords]uint64, t *table) {
+func (d *DiscreteGaussian) quickAll(on path, decided *quickValues, words *[quickWords]uint64, t *table) {
 	if on == avx2 {
-		told.odd = tell256(&told.values[0], words, &t.guide[0], uint64(d.fine), d.reach)
+		decided.odd = quick256(&decided.values[0], words, &t.guide[0], uint64(d.fine), d.reach)
 		return
 	}
-	told.odd = 0
+	decided.odd = 0
 	for i, w := range words {
 		m, ok := d.quick(t, w)
-		told.values[i], _ = signed(m, w&1)
+		decided.values[i], _ = signed(m, w&1)
 		if !ok || m == 0 {
-			told.odd |= 1 << i
+			decided.odd |= 1 << i
 		}
 	}
 }
@@ -235,9 +235,9 @@ func (d *DiscreteGaussian) sampleNarrow(s *Stream) int64 {
 
 func (d *DiscreteGaussian) known() uint { return 63 - guideBits - d.fine }
 
-// quick returns M and reports whether w alone proves that M is accepted. The conditions are a slot within one
-// cell X, and V >= (2X+1)/(2 s^2). The right side exceeds the exponent g = j (2X+j)/(2 s^2) for every j < 1.
-// So the first trial V < g fails and the Bernoulli is true.
+// quick returns M, and whether w alone proves that M is accepted: the slot is within one cell X, and V >=
+// (2X+1)/(2 s^2). The right side exceeds the exponent g = j (2X+j)/(2 s^2) for every j < 1. So the first
+// trial V < g fails and the Bernoulli is true.
 //
 // Let v be the first n bits of V. Then V >= v/2^n. The field reach is ceil(2^n/(2 s^2)) 2^(64-n), and w<<13
 // is v 2^(64-n) plus less than 2^(64-n). If a slot is within one cell X, then X < 4s, because the probability
@@ -255,7 +255,7 @@ func (d *DiscreteGaussian) extended(w, moreU, moreV uint64) (u, v uint64) {
 	return u, w<<guideBits>>((64-known)&63)<<((64-known)&63) | moreV>>known
 }
 
-// settle returns M for the word w and reports whether M is accepted. moreU and moreV continue U and V.
+// settle returns M for the word w, and whether M is accepted. The words moreU and moreV continue U and V.
 func (d *DiscreteGaussian) settle(s *Stream, t *table, w, moreU, moreV uint64) (m uint64, ok bool) {
 	u, v := d.extended(w, moreU, moreV)
 	x, ok := t.search(u)
@@ -270,9 +270,9 @@ func signed(m, bit uint64) (y int64, ok bool) {
 	return int64((m ^ -bit) + bit), m|(bit^1) != 0
 }
 
-// accept returns true with probability exp(-g), g = j (2x + j/2^fine)/(2^fine 2 s^2). v is the first word of
-// the first trial. If x is too large for 64-bit arithmetic, v is not used. quick decides no such x, so v is
-// still independent.
+// accept returns true with probability exp(-g), g = j (2x + j/2^fine)/(2^fine 2 s^2). The word v begins the
+// first trial. It is not used if x is too large for 64-bit arithmetic, and quick decides no such x. So v is
+// independent of earlier decisions.
 func (d *DiscreteGaussian) accept(s *Stream, x, j, v uint64) bool {
 	exact := func() (p, q *big.Int) { return d.exactExponent(x, j) }
 	if x >= 1<<9 {

@@ -11,7 +11,7 @@ import (
 //
 //	X = number of m >= 1 with U < P[X >= m].
 //
-// Only the bits of U that the comparison needs are read. The first 63 bits are the integer u, and U is in [u,
+// Only the bits of U that the comparisons need are read. The first 63 bits are the integer u, and U is in [u,
 // u+1)/2^63. A table is made at the first draw. For every tail T the table holds an integer e with e <= 2^63
 // T <= e + slack. If u < e, then U < T. If u >= e + slack, then U >= T. In all other cases, less than one of
 // 2^50 draws, extend decides exactly. So the distribution is exact. Mostly the first 13 bits decide.
@@ -56,7 +56,8 @@ func (t *table) find(u uint64) (x uint64, ok bool) {
 	return t.search(u)
 }
 
-// search is find for an open slot (see index).
+// search finds X if the slot of u does not determine it (see index). It returns false if the table does not
+// determine X.
 func (t *table) search(u uint64) (x uint64, ok bool) {
 	m := int(t.guide[u>>(uBits-guideBits)] % open)
 	tails := t.tails[m:]
@@ -68,8 +69,8 @@ func (t *table) search(u uint64) (x uint64, ok bool) {
 	panic("rng: table does not end with 0")
 }
 
-// newTable rounds the enclosures of the tails outwards to integers. The field slack is the largest width of
-// an enclosure.
+// newTable rounds the enclosures of the tails outwards to integers, and sets slack to the largest width of an
+// enclosure.
 func newTable(l law) *table {
 	const extra = 32
 	t := &table{slack: 1}
@@ -85,8 +86,8 @@ func newTable(l law) *table {
 	return t
 }
 
-// index fills the guide, with a slot for each value of the first 13 bits of u. In a closed slot every u gives
-// X = m: u is below all tails before the m-th, and at least slack above the m-th tail.
+// index fills the guide, with one slot per value of the first 13 bits of u. A slot determines X = m if every
+// u in the slot is below all tails before the m-th, and at least slack above the m-th tail.
 func (t *table) index() {
 	m := len(t.tails) - 1
 	for g := range t.guide {
@@ -102,8 +103,7 @@ func (t *table) index() {
 	}
 }
 
-// extend returns the sample X of the uniform number U, whose first n bits are u. It reads more bits if
-// needed.
+// extend returns the value X that belongs to U, whose first n bits are u. It reads more bits as needed.
 //
 //	loop:  for m = 1, 2, ...:  if U < P[X >= m] for certain: next m
 //	                           if U >= P[X >= m] for certain: return m-1
@@ -131,7 +131,7 @@ func extend(s *Stream, l law, u uint64, n uint) uint64 {
 	}
 }
 
-// Bernoulli is an event of probability exactly q, a float64 in [2^-64, 1]. It compares a uniform integer
+// Bernoulli is an event of probability exactly q, a float64 in [2^-64, 1]. A trial compares a uniform integer
 // below 2^136 with the integer q 2^136. (The last bit of q is at least 2^-116.) Usually the leading byte
 // decides, so one word serves eight trials.
 type Bernoulli struct {
@@ -140,7 +140,7 @@ type Bernoulli struct {
 	hi, lo uint64
 }
 
-// NewBernoulli returns the event of probability q. The event is certain for q >= 1.
+// NewBernoulli returns the event of probability q, which is certain for q >= 1.
 func NewBernoulli(q float64) Bernoulli {
 	if q >= 1 {
 		return Bernoulli{always: true}
@@ -153,7 +153,7 @@ func NewBernoulli(q float64) Bernoulli {
 	return Bernoulli{first: byte(digit(8)), hi: digit(64), lo: digit(64)}
 }
 
-// Among draws n independent trials and calls the function take with the index of each success.
+// Among draws n independent trials and calls take with the index of each success.
 func (b Bernoulli) Among(n int, s *Stream, take func(i int)) {
 	for i := 0; i < n; i += 8 {
 		for marks := b.Eight(s, n-i); marks != 0; marks &= marks - 1 {
@@ -162,7 +162,7 @@ func (b Bernoulli) Among(n int, s *Stream, take func(i int)) {
 	}
 }
 
-// Eight draws min(n, 8) independent trials and sets bit i of marks if the event happens in trial i.
+// Eight draws min(n, 8) independent trials. Bit i of the result is set if the event happens in trial i.
 func (b Bernoulli) Eight(s *Stream, n int) (marks byte) {
 	const ones = 0x0101010101010101
 	const top = ones << 7

@@ -12,10 +12,9 @@ import (
 	"strings"
 )
 
-// Key is a 256-bit secret. It also records whether its noise may protect releases. Make a Key with [NewKey]
-// or [SeedKey]. The zero Key has no secret. Using the zero Key panics. [Key.IsZero] reports whether a Key has
-// no secret. Every verb and logger prints a Key as redacted text. A Key cannot be encoded as JSON. Only
-// [Key.MarshalText] returns the secret.
+// Key is a 256-bit secret, from [NewKey] or [SeedKey]. It also records whether its noise may protect
+// releases. Using a zero Key, which has no secret, panics. Every verb and logger prints a Key as redacted
+// text, and JSON encoding fails. Only [Key.MarshalText] returns the secret.
 type Key struct {
 	secret     *sealed
 	releasable bool
@@ -31,13 +30,13 @@ func seal(bytes [sha256.Size]byte) *sealed { return &sealed{bytes: &bytes} }
 
 const redacted = "rng.Key(redacted)"
 
-// Every input of HMAC starts with the number of its method, so that inputs of different methods differ.
+// The input of HMAC starts with the number of the method, so that inputs of different methods differ.
 const (
 	domainIDs   = 1
 	domainBytes = 2
 )
 
-// NewKey draws a key from the operating system. The key is releasable.
+// NewKey draws a releasable key from the operating system.
 func NewKey() (Key, error) {
 	var secret [sha256.Size]byte
 	if _, err := rand.Read(secret[:]); err != nil {
@@ -46,8 +45,8 @@ func NewKey() (Key, error) {
 	return Key{secret: seal(secret), releasable: true}, nil
 }
 
-// SeedKey expands a seed into a key for repeatable experiments. This key and all keys derived from it are not
-// releasable, because anyone with the seed can draw the noise again.
+// SeedKey returns the key of a seed, for repeatable experiments. This key and all keys derived from it are
+// not releasable, because anyone with the seed can draw the noise again.
 func SeedKey(seed uint64) Key {
 	sum := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("pate seeded key 1\x00"), seed))
 	return Key{secret: seal(sum)}
@@ -56,11 +55,11 @@ func SeedKey(seed uint64) Key {
 // IsZero reports whether the key has no secret.
 func (k Key) IsZero() bool { return k.secret == nil }
 
-// Releasable reports whether the key, or the key from which it was derived, came from NewKey.
+// Releasable reports whether k, or the key from which k was derived, came from NewKey.
 func (k Key) Releasable() bool { return k.releasable && k.secret != nil }
 
-// Derive returns the key for the name (label, ids). It is the HMAC-SHA256 of an unambiguous encoding of the
-// name under the secret of k. Different names give independent keys, and equal names give equal keys.
+// Derive returns the key with the name (label, ids): the HMAC-SHA256 of an unambiguous encoding of the name
+// under the secret of k. Different names give independent keys, and equal names give equal keys.
 func (k Key) Derive(label string, ids ...uint64) Key {
 	var scratch [256]byte
 	b := k.message(scratch[:0], domainIDs, label)
@@ -71,8 +70,8 @@ func (k Key) Derive(label string, ids ...uint64) Key {
 	return k.child(b)
 }
 
-// DeriveBytes returns the key for the name (label, data). The argument data may be a hash, for example of
-// votes. The key always differs from the keys of Derive.
+// DeriveBytes returns the key with the name (label, data), where data may be a hash, for example of votes. It
+// differs from all keys of Derive.
 func (k Key) DeriveBytes(label string, data []byte) Key {
 	var scratch [256]byte
 	return k.child(append(k.message(scratch[:0], domainBytes, label), data...))
@@ -89,8 +88,7 @@ func (k Key) message(b []byte, domain byte, label string) []byte {
 	return append(b, label...)
 }
 
-// child finishes HMAC (RFC 2104), H(secret^opad, H(secret^ipad, text)). It is three times as fast as
-// hash.Hash.
+// child finishes HMAC (RFC 2104), H(secret^opad, H(secret^ipad, text)), three times as fast as hash.Hash.
 func (k Key) child(message []byte) Key {
 	inner := sha256.Sum256(message)
 	var scratch [sha256.BlockSize + sha256.Size]byte
@@ -114,8 +112,8 @@ const (
 	textSeeded     = "pate-key-1:seeded:"
 )
 
-// MarshalText encodes the key with its secret, so that a run can be resumed. Anyone who reads the text can
-// remove the noise. Write the text only to a file with mode 0600.
+// MarshalText encodes the secret, so that a run can be resumed. Anyone who reads the text can remove the
+// noise. Write it only to a file with mode 0600.
 func (k Key) MarshalText() ([]byte, error) {
 	if k.secret == nil {
 		return nil, errors.New("rng: zero Key has no text form")
@@ -127,7 +125,7 @@ func (k Key) MarshalText() ([]byte, error) {
 	return base64.RawURLEncoding.AppendEncode([]byte(prefix), k.secret.bytes[:]), nil
 }
 
-// UnmarshalText decodes the output of MarshalText. It ignores surrounding white space. Errors do not contain
+// UnmarshalText decodes the result of MarshalText, and ignores surrounding white space. Errors do not contain
 // the text.
 func (k *Key) UnmarshalText(text []byte) error {
 	s := strings.TrimSpace(string(text))
@@ -146,7 +144,7 @@ func (k *Key) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalJSON always fails, so that no key gets into a configuration or a log record by accident.
+// MarshalJSON always fails, so that no key gets into a configuration or a log by accident.
 func (k Key) MarshalJSON() ([]byte, error) {
 	return nil, errors.New("rng: a Key is secret and has no JSON form; use MarshalText on purpose")
 }

@@ -7,8 +7,8 @@ import (
 	"math/bits"
 )
 
-// The samplers accept scales in [minScale, maxScale]. For smaller scales the noise is nonzero with negligible
-// probability. For larger scales sums in int64 could overflow.
+// Scales must be in [minScale, maxScale]. Smaller scales almost never give nonzero noise. With larger scales
+// sums in int64 could overflow.
 const (
 	minScale = 0x1p-10
 	maxScale = 0x1p40
@@ -27,10 +27,11 @@ type DiscreteLaplace struct {
 	slack uint64    // slack of exponent
 }
 
-// The cell width is a power of two, such that the scale is at least 16 and less than 32 cells.
+// laplaceCells sets the cell width: the power of two for which the scale is at least 16 and less than 32
+// cells.
 const laplaceCells = 4
 
-// NewDiscreteLaplace returns a sampler for scale, without rounding it. scale must be in [2^-10, 2^40].
+// NewDiscreteLaplace returns a sampler for exactly the given scale, which must be in [2^-10, 2^40].
 func NewDiscreteLaplace(scale float64) (*DiscreteLaplace, error) {
 	if !(scale >= minScale && scale <= maxScale) {
 		return nil, fmt.Errorf("rng: scale of discrete Laplace noise must be in [2^-10, 2^40], not %g", scale)
@@ -52,7 +53,7 @@ func (d *DiscreteLaplace) LogProb(k int64) float64 {
 	return math.Log(math.Tanh(1/(2*d.scale))) - math.Abs(float64(k))/d.scale
 }
 
-// Sample draws a geometric value with a sign. It rejects minus zero, because zero would count twice.
+// Sample draws a geometric value and a sign. It rejects minus zero, because zero would count twice.
 func (d *DiscreteLaplace) Sample(s *Stream) int64 {
 	for {
 		if y, ok := signed(d.geometric(s)); ok {

@@ -10,16 +10,16 @@ import (
 )
 
 // RoundedNormal samples round((mean + sd Z)/grid) for a standard normal Z. The float64 parameters are taken
-// exactly, as dyadic rationals. It is for noise whose size depends on protected values. The result is a
-// function of one real number, which is drawn to as many bits as needed. The distribution is rounded
-// continuous noise, not a discrete Gaussian. A draw takes some microseconds. The time and the number of words
-// read depend on mean, sd and the noise.
+// exactly, as dyadic rationals. Use RoundedNormal for noise whose size depends on protected values. The
+// distribution is rounded continuous noise, not a discrete Gaussian. One real number is drawn, to as many
+// bits as needed. A draw takes some microseconds. The time and the number of words read depend on mean, sd
+// and the noise.
 type RoundedNormal struct {
 	mean, sd, grid *big.Int // all three scaled by the same power of two
 	digit          uint     // bits of a real number that are drawn at a time
 }
 
-// NewRoundedNormal returns a sampler for a finite mean, and for sd and grid that are finite and above 0.
+// NewRoundedNormal returns a sampler. All arguments must be finite, and sd and grid must be above 0.
 func NewRoundedNormal(mean, sd, grid float64) (*RoundedNormal, error) {
 	switch {
 	case !mathx.IsFinite(mean):
@@ -82,7 +82,7 @@ func (n *RoundedNormal) Sample(s *Stream) int64 {
 	}
 }
 
-// lazy holds the first bits of a uniform real in [head, head+1)/2^bits.
+// lazy holds the first bits of a uniform real, which is in [head, head+1)/2^bits.
 type lazy struct {
 	src   interface{ Uint64() uint64 }
 	digit uint // in [1, 64]

@@ -29,9 +29,9 @@ look: \
 	ADDQ $8, AX; CMPQ AX, $64; JLT loop; \
 	VZEROUPPER; MOVQ R12, odd+40(FP); RET
 
-// FOUR does the work of tell256 for words N to N+3 behind word AX, and sets R to four bits. Y9 holds
+// FOUR does the work of quick256 for words N to N+3 behind word AX, and sets R to four bits. Y9 holds
 // the signs of lanes, Y10 ones, Y12 the bits of J, and Y13 and Y14 the halves of reach. A lane of Y6
-// becomes negative where the word does not tell its value. Slots are open from 2^15.
+// becomes negative where the word alone does not give a value. Slots are open from 2^15.
 #define FOUR(N, R) \
 	VMOVDQU (8*N)(SI)(AX*8), Y0; \
 	VPMOVZXWQ (2*N)(DX)(AX*2), Y4; \
@@ -60,8 +60,8 @@ look: \
 	VMOVDQU Y4, (8*N)(DI)(AX*8); \
 	VMOVMSKPD Y6, R
 
-// func tell256(values *int64, words *[64]uint64, guide *uint16, fine, reach uint64) (odd uint64)
-TEXT ·tell256(SB), NOSPLIT, $128-48
+// func quick256(values *int64, words *[64]uint64, guide *uint16, fine, reach uint64) (odd uint64)
+TEXT ·quick256(SB), NOSPLIT, $128-48
 	MOVQ values+0(FP), DI
 	MOVQ words+8(FP), SI
 	MOVQ guide+16(FP), BX

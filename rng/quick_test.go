@@ -206,14 +206,14 @@ func TestSettleFourAgreesWithDecide(t *testing.T) {
 			} else { // 0 or a word of ones, or nearly so
 				words[more[2]%4] = more[3]%3 - 1
 			}
-			y, one, none := d.settleFour(made, words)
-			if !one && !none {
+			y, accepted, rejected := d.settleFour(made, words)
+			if !accepted && !rejected {
 				continue
 			}
 			s.src.at = 1
 			want, ok := d.decide(s, made, words[0])
-			require.NotEqual(t, one, none)
-			require.Equal(t, ok, one)
+			require.NotEqual(t, accepted, rejected)
+			require.Equal(t, ok, accepted)
 			if ok {
 				values++
 				require.Equal(t, want, y)
@@ -261,7 +261,7 @@ func TestFillIsRepeatedSample(t *testing.T) {
 			var a, b Stream
 			a.src.seedBy(on, [32]byte{23})
 			b.src.seedBy(portable, [32]byte{23})
-			for _, n := range []int{1000, 0, 1, 200, worthTelling, 4096} {
+			for _, n := range []int{1000, 0, 1, 200, leastQuick, 4096} {
 				dst := make([]int64, n)
 				d.Fill(dst, &a)
 				for _, y := range dst {
@@ -278,7 +278,7 @@ func TestTellIsQuick(t *testing.T) {
 		d := gaussian(t, rapid.SampledFrom(wideSigmas).Draw(t, "sigma"))
 		made := d.cells.table()
 		s := SeedKey(rapid.Uint64().Draw(t, "seed")).Stream()
-		var words [toldWords]uint64
+		var words [quickWords]uint64
 		for i := range words {
 			words[i] = s.Uint64()
 			switch slot := s.Uint64N(1 << guideBits); {
@@ -291,13 +291,13 @@ func TestTellIsQuick(t *testing.T) {
 			}
 		}
 		for on := portable; on <= machine; on++ {
-			told := told{odd: s.Uint64()}
-			d.tell(on, &told, &words, made)
+			decided := quickValues{odd: s.Uint64()}
+			d.quickAll(on, &decided, &words, made)
 			for i, w := range words {
 				m, ok := d.quick(made, w)
-				require.Equal(t, !ok || m == 0, told.odd>>i&1 == 1, "word %d, path %d", i, on)
+				require.Equal(t, !ok || m == 0, decided.odd>>i&1 == 1, "word %d, path %d", i, on)
 				if y, _ := signed(m, w&1); ok {
-					require.Equal(t, y, told.values[i], "word %d, path %d", i, on)
+					require.Equal(t, y, decided.values[i], "word %d, path %d", i, on)
 				}
 			}
 		}

@@ -11,16 +11,16 @@ import (
 	"math/rand/v2"
 )
 
-// Stream is the sequence of uniform 64-bit words of one key, by ChaCha8. It implements [rand.Source], for
-// training and shuffling. To draw noise that protects data, use the samplers of this package. A Stream is not
-// safe for concurrent use. Derive one key for each goroutine.
+// Stream is the sequence of uniform 64-bit words of a key, by ChaCha8. It implements [rand.Source], for
+// training and shuffling. To draw noise that protects data, use the samplers of this package. Concurrent use
+// is not safe: derive a key for each goroutine.
 type Stream struct {
 	src source
 }
 
 var _ rand.Source = (*Stream)(nil)
 
-// Stream returns the key's stream, from its start. Derive a key for each purpose, and read its stream only
+// Stream returns the stream of k, from its start. Derive a key for each purpose, and read its stream only
 // once.
 func (k Key) Stream() *Stream {
 	if k.secret == nil {
@@ -31,7 +31,6 @@ func (k Key) Stream() *Stream {
 	return s
 }
 
-// Uint64 returns 64 uniform bits.
 func (s *Stream) Uint64() uint64 { return s.src.Uint64() }
 
 // Uint64N returns a uniform integer in [0, n), without bias. n = 0 means 2^64. Let hi and lo be the two words
@@ -64,9 +63,9 @@ func (s *Stream) Perm(dst []int) {
 
 func (s *Stream) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "rng.Stream(redacted)") }
 
-// Streams returns the streams of keys that differ only in ids, one at a time. The streams equal Derive(label,
-// ids...).Stream(), but take a third of the time, because the first blocks of the two hashes of HMAC are
-// hashed once. A Streams is not safe for concurrent use.
+// Streams returns the streams of the keys Derive(label, ids...), one at a time. It takes a third of the time
+// of Derive and Stream, because the first blocks of the two hashes of HMAC are hashed once. Concurrent use is
+// not safe.
 type Streams struct {
 	inner, outer []byte // states of SHA-256 after the first blocks
 	hash         digest
@@ -82,7 +81,7 @@ type digest interface {
 	encoding.BinaryUnmarshaler
 }
 
-// Streams returns the streams of the keys Derive(label, ids...) for any ids.
+// Streams returns the streams of the keys k.Derive(label, ids...) for any ids.
 func (k Key) Streams(label string) *Streams {
 	s := &Streams{hash: sha256.New().(digest), message: k.message(nil, domainIDs, label)}
 	s.inner = s.after(s.message[:sha256.BlockSize])
@@ -102,7 +101,7 @@ func (s *Streams) after(block []byte) []byte {
 	return state
 }
 
-// Of returns the stream for ids, from its start. The next call of Of overwrites this stream.
+// Of returns the stream for the given ids, from its start. The next call of Of overwrites it.
 func (s *Streams) Of(ids ...uint64) *Stream {
 	b := binary.BigEndian.AppendUint64(s.message[:s.named], uint64(len(ids)))
 	for _, id := range ids {
@@ -115,7 +114,7 @@ func (s *Streams) Of(ids ...uint64) *Stream {
 	return &s.stream
 }
 
-// finish hashes text into sum, from the state after a first block.
+// finish sets s.sum to the hash of text, from the given state after a first block.
 func (s *Streams) finish(state, text []byte) {
 	if err := s.hash.UnmarshalBinary(state); err != nil {
 		panic("rng: " + err.Error()) // state comes from such a hash

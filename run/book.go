@@ -20,16 +20,15 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// File describes a ledger file to which runs are charged.
+// File describes the ledger file that a run charges.
 type File struct {
 	Path   string        // required
 	New    ledger.Config // configuration of a ledger that does not exist yet
 	Expect Expect        // check of a ledger that exists
-	// Warn, if not nil, receives each warning.
-	Warn func(string)
+	Warn   func(string)
 }
 
-// Expect lists required settings of an existing ledger. A zero field allows any value.
+// Expect holds required settings of an existing ledger. A zero field allows any value.
 type Expect struct {
 	Unit       string
 	Relation   accountant.Relation
@@ -45,8 +44,8 @@ func (f File) warn(format string, args ...any) {
 	}
 }
 
-// Look returns the configuration to open the ledger with, and whether the ledger is new. Look writes nothing.
-// It returns a [*fault.Error] if the ledger is lost, unreadable or different from Expect.
+// Look returns the configuration to open the ledger with, and whether the ledger is new. It writes nothing. A
+// ledger that is lost, unreadable or different from Expect gives a [*fault.Error].
 func (f File) Look() (account ledger.Config, fresh bool, err error) {
 	if is := target(f.Path); is != f.Path {
 		return f.New, false, &fault.Error{What: f.Path + " is a link to " + is,
@@ -119,7 +118,7 @@ func (f File) agrees(is ledger.Config) error {
 		Why: "a ledger keeps the budget, the unit and the other settings with which it was created", Fix: fix}
 }
 
-// traces returns existing files beside the ledger, which prove that the ledger existed.
+// traces returns the files beside the ledger that prove that the ledger existed.
 func (f File) traces() ([]string, error) {
 	keys, err := Keys(f.Path)
 	if err != nil {
@@ -138,7 +137,7 @@ func (f File) traces() ([]string, error) {
 	return there, nil
 }
 
-// lost returns an error for a missing or empty ledger if there are traces of the ledger.
+// lost returns an error for a missing or empty ledger, if there are traces of it.
 func (f File) lost(traces []string) error {
 	if len(traces) == 0 {
 		return nil
@@ -148,7 +147,7 @@ func (f File) lost(traces []string) error {
 		Fix: "restore the newest copy of the ledger; if nothing was ever charged, remove the other file", Check: true}
 }
 
-// Book is an open ledger with its files.
+// Book is an open ledger with the files beside it.
 type Book struct {
 	Ledger *ledger.Ledger // read only
 	file   File
@@ -157,7 +156,7 @@ type Book struct {
 }
 
 // Open opens the ledger with the configuration from Look. While another process holds the ledger, Open waits
-// until ctx ends. If the ledger contradicts a recorded head (see the package comment), Open returns an error.
+// until ctx ends. A ledger that contradicts a recorded head (see the package comment) is an error.
 func (f File) Open(ctx context.Context, account ledger.Config) (*Book, error) {
 	b := &Book{file: f, shared: account.Run == ""}
 	known := &Heads{path: f.Path}
@@ -185,7 +184,8 @@ func (f File) Open(ctx context.Context, account ledger.Config) (*Book, error) {
 	return b, nil
 }
 
-// accept may refuse a ledger after it was read and before anything is written.
+// accept returns an error for a ledger that must not be used, for example for a ledger without its head. Open
+// calls accept after reading the ledger and before writing.
 func (b *Book) accept(s ledger.State) error {
 	f := b.file
 	if s.Lines == 0 {
@@ -266,8 +266,8 @@ func (f File) warnOfMode() {
 	}
 }
 
-// Key returns the secret key in the file at path, which must be private to the owner. If the file is missing,
-// Key creates it.
+// Key returns the secret key in the file at path, which must be private to the owner. A missing file is
+// created with a new key.
 func Key(path string) (rng.Key, error) {
 	key, ok, err := keyfile.Read(path)
 	if err != nil || ok {
@@ -279,8 +279,8 @@ func Key(path string) (rng.Key, error) {
 	return key, keyfile.Write(path, key)
 }
 
-// secret returns the secret that identifies inputs of the ledger. If used is set, earlier inputs were
-// recorded under this secret, and a missing secret is an error.
+// secret returns the secret that identifies inputs of the ledger. A missing secret is an error if used is
+// set, because earlier inputs were recorded under it.
 func (b *Book) secret(used bool) (rng.Key, error) {
 	path := IDFile(b.file.Path)
 	if !used {

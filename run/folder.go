@@ -33,7 +33,7 @@ func (id Identity) encode() (identity, error) {
 	return is, err
 }
 
-// Name returns a short name of the identity for use in a file name. It is "" if Settings has no JSON form.
+// Name returns a short name of the identity for file names, or "" if Settings has no JSON form.
 func (id Identity) Name() string {
 	is, err := id.encode()
 	if err != nil {
@@ -43,8 +43,8 @@ func (id Identity) Name() string {
 	return name
 }
 
-// Folder holds the results of a run. The subfolder private holds the configuration, the key and other secrets
-// for a resume. Only one process at a time may hold a Folder.
+// Folder is the folder of a run. The subfolder private holds the configuration, the key and other secrets for
+// a resume. Only one process at a time may hold a Folder.
 type Folder struct {
 	Path     string
 	Key      rng.Key
@@ -53,8 +53,8 @@ type Folder struct {
 }
 
 // Finish destroys the secret key of a complete run, because anyone with the key can remove the noise. All
-// results must be on disk. Finish does nothing for a seeded run, which may be repeated. It stores a salted
-// hash of the data for CheckMadeOf.
+// results must be on disk. Finish stores a salted hash of the data for CheckMadeOf. It does nothing for a
+// seeded run, which may be repeated.
 func (f *Folder) Finish(data [32]byte) error {
 	if f.Finished || !f.Key.Releasable() {
 		return nil
@@ -73,7 +73,8 @@ func (f *Folder) Finish(data [32]byte) error {
 	return nil
 }
 
-// CheckMadeOf returns an error if a finished run used other data. The argument what is part of its message.
+// CheckMadeOf returns an error if the finished run used other data. In the message of the error, the argument
+// what names the run, as in "the run in DIR".
 func (f *Folder) CheckMadeOf(data [32]byte, what string) error {
 	text, err := os.ReadFile(results.Folder(f.Path).Private(finishedName))
 	if err != nil {
@@ -102,9 +103,9 @@ const (
 // Close lets other processes use the folder.
 func (f Folder) Close() { f.unlock() }
 
-// OpenFolder creates the folder at path, or resumes its run, and locks the folder. While another process
-// holds the folder, OpenFolder waits until ctx ends. It calls newKey for a new run. For a folder with a
-// different identity it returns [ErrOtherRun] and writes no result. The caller must call [Folder.Close].
+// OpenFolder creates the folder at path, or opens it to resume its run, and locks the folder. While another
+// process holds the folder, OpenFolder waits until ctx ends. It calls newKey for a new run. A folder with a
+// different identity gives [ErrOtherRun], and no result is written. The caller must call [Folder.Close].
 func OpenFolder(ctx context.Context, path string, id Identity, newKey func() (rng.Key, error)) (Folder, error) {
 	f := Folder{Path: path}
 	if err := durable.PrivateFolder(results.Folder(path).Private()); err != nil {
@@ -123,7 +124,7 @@ func OpenFolder(ctx context.Context, path string, id Identity, newKey func() (rn
 	return f, nil
 }
 
-// openRun returns the key of the run in a locked folder, or starts a run. A finished run has a zero key.
+// openRun returns the key of the run in a locked folder, or starts a new run. A finished run has a zero key.
 func openRun(path string, id Identity, newKey func() (rng.Key, error)) (key rng.Key, err error) {
 	folder := results.Folder(path)
 	config, keyFile := folder.Config(), folder.Private(keyName)
@@ -180,8 +181,8 @@ func openRun(path string, id Identity, newKey func() (rng.Key, error)) (key rng.
 	return key, nil
 }
 
-// Settings decodes the settings of the run in a folder into "into", ignoring errors, and reports whether a
-// run exists.
+// Settings reports whether the folder at path has a run, and decodes the run's settings into the value that
+// into points to. Settings that cannot be decoded are no error.
 func Settings(path string, into any) (bool, error) {
 	text, err := os.ReadFile(results.Folder(path).Config())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -219,7 +220,7 @@ func isRun(path string, config []byte, asked identity) error {
 }
 
 // ReadState reads the progress of a run from a JSON file into state, if the file exists. The field id of the
-// file must equal id, the [ID] of the run.
+// file must equal the argument id, the [ID] of the run.
 func ReadState(path, id string, state any) error {
 	durable.Sweep(path, "") // remains of killed processes; the caller holds the folder
 	text, err := os.ReadFile(path)

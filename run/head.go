@@ -16,14 +16,14 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// HeadFile returns the name of the file with the last recorded head of the ledger at path.
+// HeadFile returns the path of the file with the last recorded head of the ledger at path.
 func HeadFile(path string) string { return path + ".head" }
 
-// IDFile returns the name of a secret file of the ledger at path. The secret is the key of the hashes that
+// IDFile returns the path of the secret file of the ledger at path. Its secret is the key of the hashes that
 // identify inputs.
 func IDFile(path string) string { return path + ".id" }
 
-// target returns the file to which path points if path is a link, or else path.
+// target returns the file to which a link at path points, or else path.
 func target(path string) string {
 	if _, err := os.Readlink(path); err != nil {
 		return path
@@ -34,7 +34,7 @@ func target(path string) string {
 	return path // the link is broken, so opening it fails
 }
 
-// Keys returns the files with the keys of unfinished runs on the ledger at path.
+// Keys returns the paths of the keys of unfinished runs on the ledger at path.
 func Keys(path string) ([]string, error) {
 	beside, err := os.ReadDir(filepath.Dir(path))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -64,13 +64,15 @@ func stateDir() (string, error) {
 	return filepath.Join(base, "pate", "ledgers"), nil
 }
 
-// markFile returns the file in the state folder for the head of the ledger with this id.
+// markFile returns the file in the user's state folder (see the package comment) with the head of the ledger
+// with the given id.
 func markFile(id string) (string, error) {
 	dir, err := stateDir()
 	return filepath.Join(dir, id+".head"), err
 }
 
-// indexFile returns the file in the state folder for the id of the last ledger at path.
+// indexFile returns the file in the user's state folder (see the package comment) with the id of the last
+// ledger at path.
 func indexFile(path string) (string, error) {
 	dir, err := stateDir()
 	if err != nil {
@@ -92,7 +94,7 @@ func replaces(path string) bool {
 	return there && err == nil
 }
 
-// readHead reads a head from a file. If the file does not exist, the result is the zero Head.
+// readHead reads a head from a file. A missing file gives the zero Head.
 func readHead(path string) (ledger.Head, error) {
 	f, err := durable.OpenRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -113,7 +115,7 @@ func readHead(path string) (ledger.Head, error) {
 	return head, nil
 }
 
-// ParseHead parses the text LINES:HASH.
+// ParseHead parses a text LINES:HASH.
 func ParseHead(text string) (ledger.Head, error) {
 	lines, hash, _ := strings.Cut(text, ":")
 	n, err := strconv.ParseInt(lines, 10, 64)
@@ -125,7 +127,7 @@ func ParseHead(text string) (ledger.Head, error) {
 
 func formatHead(head ledger.Head) []byte { return fmt.Appendf(nil, "%d:%s\n", head.Lines, head.Hash) }
 
-// Heads are the recorded heads of a ledger. A missing head is zero.
+// Heads holds the recorded heads of a ledger. A missing head is zero.
 type Heads struct {
 	path   string
 	Beside ledger.Head // from HeadFile
@@ -133,15 +135,15 @@ type Heads struct {
 	Given  ledger.Head // from the caller
 }
 
-// ReadHeads reads the head next to the ledger at path. It must be called before the ledger is read, because
-// another process may append lines. Heads.Of is a function for [ledger.VerifyOptions].
+// ReadHeads reads the head beside the ledger at path. Call ReadHeads before you read the ledger, because
+// another process may append lines. The method Heads.Of is for [ledger.VerifyOptions].
 func ReadHeads(path string) (*Heads, error) {
 	path = target(path)
 	beside, err := readHead(HeadFile(path))
 	return &Heads{path: path, Beside: beside}, err
 }
 
-// Of returns the recorded heads of the ledger with this id.
+// Of returns the recorded heads of the ledger with the given id.
 func (h *Heads) Of(id string) ([]ledger.Head, error) {
 	if id != "" {
 		if path, err := markFile(id); err == nil { // without a home folder no such file exists
@@ -153,7 +155,7 @@ func (h *Heads) Of(id string) ([]ledger.Head, error) {
 	return []ledger.Head{h.Beside, h.Mark, h.Given}, nil
 }
 
-// keep writes the head of the ledger to both places. A failure in the state folder is only a warning.
+// keep writes the head of the ledger to both places. A failure in the user's state folder is only a warning.
 func (b *Book) keep() error {
 	head := b.Ledger.Head()
 	if err := durable.WriteBytes(HeadFile(b.file.Path), 0o600, formatHead(head)); err != nil {

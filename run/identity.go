@@ -17,7 +17,8 @@ import (
 // ErrOtherRun matches every error about a file, folder or ledger that belongs to another run.
 var ErrOtherRun = errors.New("run: the ledger belongs to another run")
 
-// OtherRun returns an error that matches [ErrOtherRun]. The argument differ lists the differences.
+// OtherRun returns an error that matches [ErrOtherRun]. The argument differ lists the differences of the
+// runs.
 func OtherRun(what string, differ []string, why, fix string) error {
 	if len(differ) > 0 {
 		what += ": " + strings.Join(differ, "; ")
@@ -58,7 +59,7 @@ func (id identity) encode() (string, error) {
 	return string(text), nil
 }
 
-// tag returns 16 hexadecimal digits that depend on all fields except Key and Command.
+// tag returns 16 hexadecimal digits of a hash of all fields except Key and Command.
 func (id identity) tag() (string, error) {
 	id.Key, id.Command = "", ""
 	text, err := id.encode()
@@ -66,8 +67,8 @@ func (id identity) tag() (string, error) {
 	return hex.EncodeToString(sum[:8]), err
 }
 
-// parseIdentity parses the name of a run on a ledger. If the name is not the JSON of an identity, the result
-// ok is false.
+// parseIdentity parses the name of a run on a ledger. It returns false if the name is not the JSON form of an
+// identity.
 func parseIdentity(name string) (id identity, ok bool, err error) {
 	if !strings.HasPrefix(name, `{"run":`) {
 		return id, false, nil
@@ -87,7 +88,7 @@ func strictly(text []byte, into any) error {
 	return d.Decode(into)
 }
 
-// Kind returns the kind and the settings in the name of a run, or "" for names without a kind.
+// Kind returns the kind and the settings in the name of a run, or "" if the name has no kind.
 func Kind(name string) (kind string, settings json.RawMessage) {
 	id, ok, err := parseIdentity(name)
 	if !ok || err != nil {
@@ -96,9 +97,9 @@ func Kind(name string) (kind string, settings json.RawMessage) {
 	return id.Kind, id.Settings
 }
 
-// ID returns the name of a run that has its own ledger or folder. The name depends on key, kind, settings and
-// inputs, which is a hash of the private inputs. It is a pseudorandom function of the inputs under key, so it
-// reveals nothing about the inputs.
+// ID returns the name of a run with its own ledger or folder. The argument inputs is a hash of the private
+// inputs. The name is a pseudorandom function of kind, inputs and settings under key, so it reveals nothing
+// about the inputs.
 func ID(key rng.Key, kind string, inputs []byte, settings any) (string, error) {
 	id, err := newIdentity(kind, settings)
 	if err != nil {
@@ -124,7 +125,7 @@ func publicName(key rng.Key) (string, error) {
 type Recorded struct {
 	Settings  json.RawMessage
 	Committed bool // its first outcome is committed and may have been released
-	// Differs lists how the noise source of the recorded run differs from the noise source of the new run.
+	// Differs lists the differences between the noise sources of the recorded run and the new run.
 	Differs []string
 
 	id     identity
@@ -138,7 +139,8 @@ func (r *Recorded) Of(inputs []byte) (bool, error) {
 	return name == r.id.Inputs, err
 }
 
-// Read decodes the settings of the recorded run into settings. An unknown field is an error.
+// Read decodes the settings of the recorded run into the value that settings points to. An unknown field is
+// an error.
 func (r *Recorded) Read(settings any) error {
 	if err := strictly(r.Settings, settings); err != nil {
 		return fmt.Errorf("run: the ledger holds a run of kind %s that this version cannot read: %w", r.id.Kind, err)
@@ -146,8 +148,8 @@ func (r *Recorded) Read(settings any) error {
 	return nil
 }
 
-// inputsName returns a keyed hash of the private inputs, with the secret of a ledger. With a hash without a
-// key, readers of the ledger could confirm a guess of the inputs.
+// inputsName returns a keyed hash of the private inputs. With a hash without a key, readers of the ledger
+// could confirm a guess of the inputs.
 func inputsName(secret rng.Key, kind string, inputs []byte) (string, error) {
 	return nameOfKey(secret.DeriveBytes(kind, inputs))
 }
@@ -166,8 +168,8 @@ func recordedRuns(book *ledger.Ledger, kind string) ([]Recorded, error) {
 	return runs, nil
 }
 
-// noiseDiffers lists the differences between the noise source of id and another noise source. The argument
-// key is "" if there is no key.
+// noiseDiffers lists the differences between the noise source of id and another noise source, whose key is ""
+// if unknown.
 func (id identity) noiseDiffers(seeded bool, key string) []string {
 	from := map[bool]string{true: "a seed", false: "a secret key"}
 	switch {

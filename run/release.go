@@ -18,13 +18,13 @@ import (
 type Done struct {
 	Recorded bool // the run was charged before
 	Complete bool // the committed file exists and nothing was drawn
-	// Entry is the index of the stage's first ledger entry. SHA256 is the hash of the file, which is
-	// committed in all entries of the stage.
+	// Entry is the index of the stage's first ledger entry. SHA256 is the hash of the file, which every entry
+	// of the stage commits.
 	Entry  int64
 	SHA256 [sha256.Size]byte
 }
 
-// charged holds the reservations of all stages, and the key of the noise if the key still exists.
+// charged holds the reservations of all stages, and the key of the noise if it still exists.
 type charged struct {
 	reservations []*ledger.Reservation
 	key          rng.Key
@@ -75,7 +75,7 @@ func (s *Session) charge(ctx context.Context) (err error) {
 	return crash.Point(ctx, "reserved")
 }
 
-// keyFile returns the file of the run's own key, or "" if the caller gave a key or a seed.
+// keyFile returns the path of the run's own key, or "" if the caller gave a key or a seed.
 func (s *Session) keyFile() string {
 	if !s.run.given().IsZero() {
 		return ""
@@ -148,8 +148,8 @@ func (s *Session) leave(ctx context.Context, stage Stage, c charged, done *Done)
 	return err
 }
 
-// draw draws and commits the outcome, records the head and renames the file to Out. It returns the file's
-// hash.
+// draw draws and commits the outcome of a stage, records the head and renames the file to Out. It returns the
+// hash of the file.
 func (s *Session) draw(ctx context.Context, stage Stage, c charged) (sum [sha256.Size]byte, err error) {
 	release := func(out io.Writer) error {
 		hash := sha256.New()
@@ -237,7 +237,7 @@ func (s Stage) read() (sum [sha256.Size]byte, err error) {
 	return [sha256.Size]byte(hash.Sum(nil)), err
 }
 
-// nameOfKey returns a public name of a key. The name reveals nothing about the key.
+// nameOfKey returns a public name of a key, which reveals nothing about the key.
 func nameOfKey(key rng.Key) (string, error) { return publicName(key.Derive("label public name")) }
 
 func (s Stage) there() (bool, error) {

@@ -16,16 +16,16 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Run releases files once, in stages, under one ledger. Other runs may share the ledger unless New.Run is
-// set. If New.Run is set (see [ID]), the ledger is for this run alone. New.Noise is ignored.
+// Run releases files once, in stages, under one ledger. If New.Run is set (see [ID]), the ledger is for this
+// run alone. Otherwise other runs may share it. New.Noise is ignored.
 type Run struct {
 	File
 	Kind  string // such as "label"; ignored if New.Run is set
 	Units Units  // units of the protected data
-	// Seed, if not nil, makes the run repeatable. No result may then be released.
+	// Seed, if not nil, makes the run repeatable. Its results may then not be released.
 	Seed *uint64
 	// Key is the source of the noise, usually the key of a [Folder]. If Key is zero and Seed is nil, a secret
-	// key is stored next to the ledger until the run is complete.
+	// key is stored beside the ledger until the run is complete.
 	Key rng.Key
 	// Plan returns the privacy cost of the run on the ledger before.Ledger. A new ledger is written to disk
 	// only if the plan fits the budget.
@@ -34,13 +34,13 @@ type Run struct {
 	Stages []Stage
 }
 
-// Units is the public number of protected units, or an upper bound. N is 0 if the number is unknown.
+// Units is the public number of protected units, or an upper bound on it. N is 0 if the number is unknown.
 type Units struct {
 	N    int
 	Noun string // plural, such as "teachers"
 }
 
-// Check returns an error for a delta of 1/N or more, which would allow publishing all data of one unit.
+// Check returns an error if delta is 1/N or more, which would allow publishing all data of one unit.
 func (u Units) Check(delta float64) error {
 	if u.N <= 0 || delta > 0 && delta < 1/float64(u.N) {
 		return nil
@@ -53,8 +53,8 @@ func (u Units) Check(delta float64) error {
 // UsualDelta is the largest result of DefaultDelta.
 const UsualDelta = 1e-5
 
-// DefaultDelta returns a delta for a public number of units n, which is 0 if unknown. The result is the
-// largest number with one significant digit up to 1/(10 n), but at most UsualDelta.
+// DefaultDelta returns a delta for n units: the largest number with one significant digit up to 1/(10 n), but
+// at most UsualDelta. The argument n is public, or 0 if unknown.
 func DefaultDelta(n int) float64 {
 	places, power, units := 1, int64(1), max(int64(n), 1)
 	for ; power < units; power *= 10 {
@@ -72,9 +72,9 @@ type Stage struct {
 	// Name identifies the stage within the run. A single stage needs no name.
 	Name string
 	Out  string // path of the file; "" if the outcome is released in another way
-	// Mode is the mode of the file. 0 means 0644 if results may be released, and 0600 otherwise.
+	// Mode is the mode of the file. The default is 0644 if results may be released, and otherwise 0600.
 	Mode os.FileMode
-	// Key derives the key of the stage from the key of the run. nil means the key of the run.
+	// Key, if not nil, derives the key of the stage from the key of the run.
 	Key func(rng.Key) rng.Key
 	// Redraw draws a complete stage again, for a caller that needs the outcome. The key must still exist.
 	Redraw bool
@@ -88,7 +88,7 @@ type Stage struct {
 // Before is the state of a ledger before a run is charged.
 type Before struct {
 	*ledger.Ledger
-	// Recorded lists the runs of the same kind on the ledger. It is empty for a ledger of one run.
+	// Recorded lists the runs of the same kind on a shared ledger.
 	Recorded []Recorded
 	Fresh    bool // the ledger is new and in memory
 
@@ -101,8 +101,8 @@ func (b *Before) Try(events ...accountant.Event) error {
 	return err
 }
 
-// Find returns the recorded run with this hash of private inputs, and decodes its settings. It returns nil if
-// no recorded run has this hash.
+// Find returns the recorded run with the given hash of private inputs, or nil. It decodes the run's settings
+// into the value that settings points to.
 func (b *Before) Find(inputs []byte, settings any) (*Recorded, error) {
 	for i := range b.Recorded {
 		r := &b.Recorded[i]
@@ -117,9 +117,9 @@ func (b *Before) Find(inputs []byte, settings any) (*Recorded, error) {
 
 // Plan is the privacy cost and the identity of a run.
 type Plan struct {
-	// Events are the worst-case events of each stage.
+	// Events holds the worst-case events of each stage.
 	Events [][]accountant.Event
-	// Settings holds all public values that the outcome depends on. The ledger stores Settings as JSON.
+	// Settings holds all public values that the outcome depends on. The ledger stores it as JSON.
 	Settings any
 	Inputs   []byte // hash of the private inputs
 	// Same is the recorded run that this run repeats, or nil for a new run.
@@ -161,7 +161,7 @@ func (r *Run) look() (account ledger.Config, fresh bool, err error) {
 func (r Run) own() bool    { return r.New.Run != "" }
 func (r Run) seeded() bool { return r.Seed != nil || !r.Key.IsZero() && !r.Key.Releasable() }
 
-// given returns Run.Key or the key of Run.Seed, or the zero key if the run has its own key.
+// given returns Run.Key, or the key of Run.Seed, or the zero key if the run has its own key.
 func (r Run) given() rng.Key {
 	if r.Seed != nil {
 		return rng.SeedKey(*r.Seed)
@@ -169,7 +169,7 @@ func (r Run) given() rng.Key {
 	return r.Key
 }
 
-// Open plans the run and opens the ledger, without a charge. It writes a new ledger only if the plan fits.
+// Open plans the run and opens the ledger, without a charge. A new ledger is written only if the plan fits.
 func (r Run) Open(ctx context.Context) (*Session, error) {
 	account, fresh, err := r.look()
 	if err != nil {
@@ -210,7 +210,7 @@ func (r Run) Open(ctx context.Context) (*Session, error) {
 	return s, nil
 }
 
-// Try checks that the plan of a new run fits the ledger. It does not write a new ledger.
+// Try returns an error if the plan of a new run does not fit the ledger. It does not write a new ledger.
 func (r Run) Try(ctx context.Context) error {
 	account, fresh, err := r.look()
 	if err != nil {
@@ -262,7 +262,7 @@ func (s *Session) events() (all []accountant.Event) {
 	return all
 }
 
-// settle makes the plan on the open ledger and sets the identity of the run. It reuses a valid earlier plan.
+// settle makes the plan on the open ledger, or reuses an earlier plan, and sets the identity of the run.
 func (s *Session) settle(ctx context.Context, planned bool) error {
 	if s.run.own() {
 		s.Recorded = s.Ledger.State().Entries > 0
@@ -315,8 +315,9 @@ func (s *Session) identify(secret rng.Key, key string) (err error) {
 	return err
 }
 
-// Next carries out, resumes or checks the next stage, in the order of the package comment. After an error the
-// file Out contains nothing uncommitted. The run may be charged, and a repetition is not charged again.
+// Next carries out, resumes or checks the next stage, in the order of the package comment. After an error,
+// the file Out contains nothing uncommitted. The run may then be charged, but a repetition is not charged
+// again.
 func (s *Session) Next(ctx context.Context) (Done, error) {
 	done := Done{Recorded: s.Recorded}
 	if s.paid == nil {

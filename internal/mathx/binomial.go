@@ -4,9 +4,9 @@ import (
 	"math"
 )
 
-// LogBinomial returns log P[Bin(n, p) = k] for the logarithms of p and of 1-p. It uses the saddle point
-// formula of Loader 2000, with an error of a few units in the last place. The log-gamma formula would have an
-// error of n log n units.
+// LogBinomial returns log P[Bin(n, p) = k] from the logarithms of p and 1-p. It uses the saddle point formula
+// of Loader 2000, with an error of a few units in the last place. The log-gamma formula would have an error
+// of n log n units.
 func LogBinomial(k, n int64, logp, logq float64) float64 {
 	switch {
 	case n == 0:
@@ -54,8 +54,8 @@ func deviance(x, m float64) float64 {
 	return x*math.Log(x/m) + m - x
 }
 
-// LogBinomialTail returns an upper bound of log P[Bin(n, p) >= k]. It sums up to 2^16 terms, and bounds the
-// other terms by a geometric series.
+// LogBinomialTail returns an upper bound on log P[Bin(n, p) >= k]: the sum of up to 2^16 terms, and of a
+// geometric series that bounds the other terms.
 func LogBinomialTail(k, n int64, p float64) float64 {
 	switch {
 	case k <= 0:
@@ -87,14 +87,14 @@ func LogBinomialTail(k, n int64, p float64) float64 {
 	return first + math.Log(sum) + 1e-13*(1+math.Abs(first))
 }
 
-// Multiset counts keys. It keeps the order of first appearance.
+// Multiset counts keys, in the order of their first appearance.
 type Multiset[K comparable] struct {
 	Keys   []K
 	Counts []int64
 	index  map[K]int
 }
 
-// Add increases the count of k by n. If the count would overflow, Add returns false and changes nothing.
+// Add adds n to the count of k. It returns false and changes nothing if the count would overflow.
 func (m *Multiset[K]) Add(k K, n int64) bool {
 	if n == 0 {
 		return true
@@ -116,7 +116,7 @@ func (m *Multiset[K]) Add(k K, n int64) bool {
 	return true
 }
 
-// Fits reports whether Merge(u) would not overflow a count.
+// Fits reports whether Merge(u) does not overflow a count.
 func (m *Multiset[K]) Fits(u *Multiset[K]) bool {
 	for i, k := range u.Keys {
 		if j, ok := m.index[k]; ok && m.Counts[j] > math.MaxInt64-u.Counts[i] {
@@ -143,7 +143,7 @@ func (m *Multiset[K]) Merge(u *Multiset[K]) {
 	}
 }
 
-// MulCounts multiplies two nonnegative counts. If the product overflows, the result ok is false.
+// MulCounts returns the product of two nonnegative counts, or false if it overflows.
 func MulCounts(a, b int64) (product int64, ok bool) {
 	if a != 0 && b > math.MaxInt64/a {
 		return 0, false

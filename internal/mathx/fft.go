@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// FFT transforms real sequences of length N = 4 2^a 3^b 5^c. It is not safe for concurrent use.
+// FFT transforms real sequences of length N = 4 2^a 3^b 5^c. Concurrent use is not safe.
 //
-// A sequence is stored as N/2 complex numbers x_2j + i x_2j+1, followed by one unused element. A complex
-// transform of length N/2 transforms the sequence. The result has N/2+1 frequencies.
+// A sequence x is stored as N/2 complex numbers x_2j + i x_2j+1 and one unused element. A complex transform
+// of length N/2 transforms the sequence. The result has N/2+1 frequencies.
 type FFT struct {
 	n       int
 	roots   []complex128 // e^{-2 pi i k/N}, k < N/2
@@ -37,7 +37,8 @@ func FFTNormError(n int) float64 { return 9.0 / 4 * 0x1p-53 * fftUnits(n) }
 //     2007), in total 2.99.
 //   - Radix 2 has one addition, of error 1, and a product. Radix 4 has two additions and a product.
 //   - Radix 3 first multiplies by a rounded sine. An input contributes 0.5 to the sum of two, 0.5 to the
-//     middle, 2.23 to the turn, and 1 to the sum of these. With a product this is less than 7.3.
+//     middle, 2.23 to the product of the sine and the difference, and 1 to the sum of these. With a product
+//     this is less than 7.3.
 //   - Radix 5 has two cosines and two sines. An input contributes 2.12 to the cosines, 1.62 to the sums of
 //     the middle, 1.68 to the sines and 0.59 to their sum (or less with the two pairs exchanged), and 1 to
 //     the sum of all. With a product this is less than 10.
@@ -54,8 +55,8 @@ func fftUnits(n int) float64 {
 	return units
 }
 
-// FFTLength returns the least fast length that is at least n and at least 4. Fast lengths are 2^a times 1, 3,
-// 5, 9, 15, 25, 27, 45, 75 or 81.
+// FFTLength returns the least fast length that is at least max(n, 4). Fast lengths are 2^a times 1, 3, 5, 9,
+// 15, 25, 27, 45, 75 or 81.
 func FFTLength(n int) int {
 	best := 4
 	for best < n {
@@ -71,8 +72,8 @@ func FFTLength(n int) int {
 	return best
 }
 
-// factorise returns the radices of the stages of a complex transform of length h, or nil for other prime
-// factors.
+// factorise returns the radices of the stages of a complex transform of length h, or nil if h has a prime
+// factor above 5.
 func factorise(h int) []int {
 	var factors []int
 	for _, r := range []int{4, 2, 3, 5} { // the last stage has no products; rarer radices have more
@@ -108,8 +109,8 @@ func root(roots []complex128, k int) complex128 {
 	return -roots[k-len(roots)]
 }
 
-// Forward replaces a sequence by X_k = sum_j x_j e^{-2 pi i jk/N}, k = 0..N/2. c has N/2+1 elements. The last
-// element is ignored.
+// Forward replaces a sequence x by X_k = sum_j x_j e^{-2 pi i jk/N}, k = 0..N/2. The slice c has N/2+1
+// elements. Its last element is ignored.
 func (f *FFT) Forward(c []complex128) {
 	h := f.n / 2
 	z := f.transform(c[:h], f.work)
@@ -147,7 +148,7 @@ func (f *FFT) Inverse(c []complex128) {
 	f.transform(z, other)
 }
 
-// transform runs the stages on x and returns the slice with the result, x or y. It is a self-sorting
+// transform runs the stages and returns the slice that holds the result, x or y. It is a self-sorting
 // (Stockham) decimation in frequency that alternates between x and y.
 func (f *FFT) transform(x, y []complex128) []complex128 {
 	s, step := 1, 2 // stride of this stage; roots[step*p] = e^{-2 pi i p/n}, n the remaining length
@@ -168,10 +169,9 @@ func (f *FFT) transform(x, y []complex128) []complex128 {
 	return x
 }
 
-// idle has a pool of transforms for every requested length.
 var idle sync.Map // of *sync.Pool of *FFT, by length
 
-// BorrowFFT returns an FFT of length n. It reuses an FFT from Return if there is one.
+// BorrowFFT returns an FFT of length n, if possible one that was returned.
 func BorrowFFT(n int) *FFT {
 	if pool, ok := idle.Load(n); ok {
 		if f, ok := pool.(*sync.Pool).Get().(*FFT); ok {
@@ -181,7 +181,7 @@ func BorrowFFT(n int) *FFT {
 	return NewFFT(n)
 }
 
-// Return makes f available to BorrowFFT. The caller must not use f any more.
+// Return allows BorrowFFT to reuse f. The caller must not use f any more.
 func (f *FFT) Return() {
 	pool, ok := idle.Load(f.n)
 	if !ok {
@@ -198,9 +198,9 @@ const FFTLowError = 7 * 0x1p-53
 // lowBlock is the number of roots that ForwardLow reads per input. Other roots are products of two roots.
 const lowBlock = 32
 
-// ForwardLow computes the first len(dst) outputs of Forward directly from the defining sum. The sequence is
-// zero except for x, which begins at index "at" and wraps around at the end. The time is proportional to the
-// number of outputs times the number of nonzero inputs. The outputs are ten times as accurate as in Forward.
+// ForwardLow sets dst to the first outputs of Forward, computed from the defining sum. The sequence is zero
+// except for x, which begins at index at and wraps around at the end. The time is proportional to the number
+// of outputs times the number of nonzero inputs. The error is a tenth of the error of Forward.
 func (f *FFT) ForwardLow(dst []complex128, x []float64, at int) {
 	clear(dst)
 	lost := make([]complex128, len(dst))

@@ -8,7 +8,7 @@ import (
 //
 //	y[q + s (rp+k)] = e^{-2 pi i pk/n} sum_j e^{-2 pi i jk/r} x[q + s (p+jm)],   p < m, q < s
 
-// quarters returns the slices of length s of x that start at s p, s (p+m), s (p+2m) and s (p+3m).
+// quarters returns the parts of x of length s that begin at s p, s (p+m), s (p+2m) and s (p+3m).
 func quarters(x []complex128, s, p, m int) (a, b, c, d []complex128) {
 	return x[s*p : s*p+s], x[s*(p+m) : s*(p+m)+s], x[s*(p+2*m) : s*(p+2*m)+s], x[s*(p+3*m) : s*(p+3*m)+s]
 }
@@ -121,8 +121,8 @@ func stage5(y, x, roots []complex128, s, step int) {
 	}
 }
 
-// unitRoots returns e^{-2 pi i k/n} for k < n/2, where n is a multiple of 4. It computes each root as a sum
-// of two float64 and rounds this sum. So the error of a root is less than 0.75 units.
+// unitRoots returns e^{-2 pi i k/n} for k < n/2, where n is a multiple of 4. Each root is computed as a sum
+// of two float64 and rounded, so its error is below 0.75 units.
 func unitRoots(n int) []complex128 {
 	w := make([]complex128, n/2)
 	block := 1 // fine roots, then every block-th root

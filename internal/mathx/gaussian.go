@@ -38,7 +38,7 @@ func LogGaussianDelta(sigma, eps float64) float64 {
 }
 
 // GaussianEpsilon returns the smallest epsilon >= 0 at delta in (0, 1) between N(0, sigma^2) and N(1,
-// sigma^2). Rounding errors may make the result slightly too small.
+// sigma^2). Rounding errors may make it slightly too small.
 func GaussianEpsilon(sigma, delta float64) float64 {
 	target := Log(delta)
 	f := func(eps float64) bool { return LogGaussianDelta(sigma, eps) <= target }
@@ -56,9 +56,8 @@ func GaussianEpsilon(sigma, delta float64) float64 {
 	return Bisect(f, 0, hi)
 }
 
-// Log returns the natural logarithm of x >= 0, also for subnormal x. On amd64 math.Log stays near -709.09 for
-// x below 2.2e-308, but log(5e-324) is -744.44. So with math.Log an epsilon at such a delta would be too
-// small.
+// Log returns the natural logarithm of x >= 0, also for subnormal x. On amd64, math.Log stays near -709.09
+// for x below 2.2e-308, but log(5e-324) is -744.44. An epsilon at such a delta would be too small.
 func Log(x float64) float64 {
 	if x > 0 && x < 0x1p-1022 {
 		return math.Log(x*0x1p60) - 60*math.Ln2
@@ -100,8 +99,8 @@ func Mills(x float64) float64 {
 	return 1 / t
 }
 
-// Least returns the least integer n >= 0 for which enough(n) is true. The function enough must also be true
-// for all larger n.
+// Least returns the least integer n >= 0 for which enough(n) is true. The function enough must be true for
+// all larger integers.
 func Least(enough func(int64) bool) int64 {
 	low, high := int64(-1), int64(1)
 	for !enough(high) {
@@ -117,7 +116,7 @@ func Least(enough func(int64) bool) int64 {
 	return high
 }
 
-// GoldenSection searches [lo, hi] for a minimum of f. It returns the best of at most 40 points.
+// GoldenSection searches [lo, hi] for a minimum of f, and returns the best of at most 40 points.
 func GoldenSection(f func(float64) float64, lo, hi float64) (x, fx float64) {
 	const ratio = 0.6180339887498949
 	a, b := hi-ratio*(hi-lo), lo+ratio*(hi-lo)
@@ -139,14 +138,14 @@ func GoldenSection(f func(float64) float64, lo, hi float64) (x, fx float64) {
 	return b, fb
 }
 
-// Bisect returns the smallest x in [lo, hi] for which f(x) is true, to the last bit. f must be false at lo
-// and true at hi, and switch once.
+// Bisect returns the smallest x in [lo, hi] for which f(x) is true, to the last bit. The function f must be
+// false at lo, true at hi, and switch once.
 func Bisect(f func(float64) bool, lo, hi float64) float64 {
 	_, hi = Halve(200, f, lo, hi)
 	return hi
 }
 
-// Halve narrows [lo, hi] around the switch of f from false to true, by at most the given number of halvings.
+// Halve halves [lo, hi] at most times times. It keeps the half in which f switches from false to true.
 func Halve(times int, f func(float64) bool, lo, hi float64) (float64, float64) {
 	for range times {
 		mid := lo + (hi-lo)/2
@@ -162,9 +161,9 @@ func Halve(times int, f func(float64) bool, lo, hi float64) (float64, float64) {
 	return lo, hi
 }
 
-// LogTheta returns the logarithm of sum_k exp(-k^2/(2 sigma^2)) over all integers k, for sigma > 0, to the
-// last digit. This sum normalises the discrete Gaussian. For large sigma it equals sigma sqrt(2 pi) sum_k
-// exp(-2 pi^2 sigma^2 k^2) by Poisson's formula.
+// LogTheta returns the logarithm of sum_k exp(-k^2/(2 sigma^2)) over all integers k, to the last digit. This
+// sum normalises the discrete Gaussian. For large sigma it equals sigma sqrt(2 pi) sum_k exp(-2 pi^2 sigma^2
+// k^2) by Poisson's formula.
 func LogTheta(sigma float64) float64 {
 	sum := func(c float64) (s float64) {
 		for k := 4.0; k > 0; k-- {

@@ -30,7 +30,7 @@ func LogExpm1(x float64) float64 {
 	return math.Log(math.Expm1(x))
 }
 
-// LogSumExp returns log(sum of e^x). It returns -Inf for an empty slice.
+// LogSumExp returns log(sum of e^x), or -Inf for an empty slice.
 func LogSumExp(xs []float64) float64 {
 	top := math.Inf(-1)
 	for _, x := range xs {
@@ -59,7 +59,7 @@ func LogMix(q, u float64) float64 {
 	return u + math.Log(q+(1-q)*math.Exp(-u))
 }
 
-// LogUnmix is the inverse of LogMix. It returns the u with LogMix(q, u) = x, or -Inf if x is too small.
+// LogUnmix returns the u with LogMix(q, u) = x, or -Inf if x is too small.
 func LogUnmix(q, x float64) float64 {
 	switch {
 	case q == 1:
@@ -97,10 +97,10 @@ func SumUp(a, b float64) float64 {
 
 func IsFinite[T float32 | float64](x T) bool { return x-x == 0 }
 
-// Expm1 and Exp use a series for |x| < nearZero. The first omitted term is below 2^-57 of the result.
+// Expm1 and Exp use a series for |x| < nearZero. Its first omitted term is below 2^-57 of the result.
 const nearZero = 0.06
 
-// Expm1 is math.Expm1, but faster near 0, with an error of at most two units in the last place.
+// Expm1 is like math.Expm1 but faster near 0, with an error of at most two units in the last place.
 func Expm1(x float64) float64 {
 	if !(x > -nearZero && x < nearZero) {
 		return math.Expm1(x)
@@ -108,7 +108,7 @@ func Expm1(x float64) float64 {
 	return x + beyond(x)
 }
 
-// Exp is math.Exp, but faster near 0.
+// Exp is like math.Exp but faster near 0.
 func Exp(x float64) float64 {
 	if !(x > -nearZero && x < nearZero) {
 		return math.Exp(x)

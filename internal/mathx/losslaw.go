@@ -9,8 +9,8 @@ import (
 type LossAtom struct{ Loss, LogMass float64 }
 
 // EpsilonOfLaw returns the least epsilon >= 0 for which E[(1 - e^{epsilon - L})_+] is at most delta, where L
-// is the privacy loss. For a number l, the atoms with losses of at least l have mass A under the first
-// distribution and B under the second. The expectation is the maximum of A - e^epsilon B over l. So epsilon
+// is the privacy loss. For a number l, let A and B be the masses of the atoms with losses of at least l under
+// the first and the second distribution. The expectation is the maximum of A - e^epsilon B over l. So epsilon
 // is the maximum of log((A-delta)/B) over l. The code has masses in units of delta.
 func EpsilonOfLaw(atoms []LossAtom, delta float64) float64 {
 	slices.SortFunc(atoms, func(a, b LossAtom) int { return cmp.Compare(b.Loss, a.Loss) })
@@ -52,7 +52,7 @@ func EpsilonOfLaw(atoms []LossAtom, delta float64) float64 {
 	return best * (1 + 4e-15)
 }
 
-// compensated is a sum that carries its rounding error (Neumaier 1974).
+// compensated is a sum with its rounding error (Neumaier 1974).
 type compensated struct{ s, c float64 }
 
 func (k *compensated) add(x float64) {

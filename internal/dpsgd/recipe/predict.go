@@ -202,7 +202,7 @@ func (m *Model) FileOfChosen(epsilon, delta float64, scored dataset.Set) ([]byte
 	return chosen.bytes()
 }
 
-// Plain returns a linear model in the format of package plain. Its probabilities equal those of
+// Plain returns a linear model in the format of package plain. Its probabilities equal the probabilities of
 // [Model.Predictions], up to rounding. The result ok is false if m is not linear.
 func (m *Model) Plain() (p plain.Model, ok bool) {
 	if m.Kind != Linear {

@@ -177,7 +177,7 @@ func (r Rows) Section(names []string) string {
 	return b.String()
 }
 
-// AddTo adds one column per estimator to a table for readers. The rows of t must be those of r.
+// AddTo adds one column per estimator to a table for readers. Both must have the same rows.
 func (r Rows) AddTo(t *table.Table) {
 	r.addColumns(t, func(e bayes.Estimator) string { return fmt.Sprintf("%s, %v", bayes.Column, e) })
 }
