@@ -92,7 +92,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Events returns the events of the statistics. [Prepare] expects a reservation for each of them, in this
+// Events returns the events of the statistics. [Prepare] expects a reservation for each event, in this
 // order.
 func (c Config) Events() []accountant.Event {
 	var events []accountant.Event
