@@ -72,7 +72,7 @@
 // Files cannot prevent two releases for one charge if a ledger is restored together with all files next to it
 // and with the user's state folder. The same holds for a ledger that is used on two machines, and for a
 // second ledger for the same people. For certainty, store the printed head where nobody can change it, and
-// pass it to `pate ledger verify --head`.
+// pass it to `pate verify --head`.
 //
 // Destroying a key overwrites and removes its file. Copies on a disk, in a snapshot or in a backup remain.
 package run

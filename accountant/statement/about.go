@@ -100,6 +100,18 @@ func ParseAbout(text []byte) (About, error) {
 	return a, nil
 }
 
+// Write writes facts in the form that ParseAbout reads.
+func (a About) Write(w io.Writer) error {
+	text, err := json.MarshalIndent(struct {
+		Schema string `json:"schema"`
+		About
+	}{aboutSchema, a}, "", "  ")
+	if err == nil {
+		_, err = w.Write(append(text, '\n'))
+	}
+	return err
+}
+
 type aboutField struct {
 	name, title string
 	value       *string

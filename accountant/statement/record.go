@@ -23,7 +23,8 @@ type record struct {
 	Program Program        `json:"program"`
 	About   *About         `json:"about,omitempty"`
 	Ledgers []recordLedger `json:"ledgers"`
-	Epsilon *bound         `json:"epsilon"` // epsilon of the first claim
+	Date    string         `json:"date,omitempty"` // date of a registry entry, if About has none
+	Epsilon *bound         `json:"epsilon"`        // epsilon of the first claim
 	Delta   float64        `json:"delta"`
 	Digest  string         `json:"digest"` // last field; see seal
 }
@@ -43,7 +44,7 @@ type recordFile struct {
 
 func (s *Statement) record() record {
 	r := record{
-		Schema: recordSchema, Program: s.Program, About: s.About,
+		Schema: recordSchema, Program: s.Program, About: s.About, Date: s.day,
 		Epsilon: s.Claims[0].Epsilon, Delta: s.Claims[0].Delta, Digest: strings.Repeat("0", 64),
 	}
 	for _, l := range s.each() {
@@ -58,13 +59,13 @@ func (s *Statement) record() record {
 	return r
 }
 
-// comment returns the record as a Markdown or HTML comment. JSON escapes < and >, so no text ends it early.
-func (s *Statement) comment() (string, error) {
+// comment returns the record as a comment. JSON escapes <, > and line breaks, so no text ends it early.
+func (s *Statement) comment(begin, end string) (string, error) {
 	text, err := json.Marshal(s.record())
 	if err != nil {
 		return "", fmt.Errorf("statement: %w", err)
 	}
-	return "<!-- " + string(text) + " -->\n", nil
+	return begin + string(text) + end + "\n", nil
 }
 
 // digestAt returns the position of the digest in a page, or -1. The key before the digest cannot occur inside
@@ -113,6 +114,7 @@ type Checked struct {
 	Rewritten bool
 	Program   Program // program that wrote the page
 	Ledgers   int
+	About     *About // facts on the page, or nil
 }
 
 const (
@@ -172,20 +174,21 @@ func (r record) again(l recordLedger, open func() (io.ReadCloser, error)) (*Stat
 	if l.Compared != nil {
 		source.Compared = func() bool { return *l.Compared }
 	}
-	return New(opt, source)
+	s, err := New(opt, source)
+	if err == nil {
+		s.day = r.Date
+	}
+	return s, err
 }
 
 func (r record) compare(text []byte, l recordLedger, again *Statement) (Checked, error) {
-	out := Checked{Lines: l.Head.Lines, Program: r.Program, Ledgers: len(r.Ledgers)}
+	out := Checked{Lines: l.Head.Lines, Program: r.Program, Ledgers: len(r.Ledgers), About: r.About}
 	if len(r.Ledgers) > 1 {
 		return out, nil
 	}
-	for _, write := range []func(io.Writer) error{again.WriteHTML, again.WriteMarkdown, again.WriteJSON} {
+	for _, write := range []func(io.Writer) error{again.WriteHTML, again.WriteMarkdown, again.WriteJSON, again.WriteRegistry} {
 		var b bytes.Buffer
-		if err := write(&b); err != nil {
-			return out, err
-		}
-		if bytes.Equal(b.Bytes(), text) {
+		if write(&b) == nil && bytes.Equal(b.Bytes(), text) { // the registry takes no experiment
 			out.Rewritten = true
 			return out, nil
 		}
@@ -236,7 +239,7 @@ func readRecord(page []byte) (record, int, error) {
 	}
 	text, whole := page, struct{ Record *record }{&r}
 	into := any(&whole)
-	if start := bytes.LastIndex(page, []byte("<!-- {")); start >= 0 && !bytes.HasPrefix(page, []byte("{")) {
+	if start := max(bytes.LastIndex(page, []byte("<!-- {")), bytes.LastIndex(page, []byte("\n#   {"))); start >= 0 && page[0] != '{' {
 		text, into = bytes.TrimSuffix(bytes.TrimSpace(page[start+len("<!-- "):]), []byte("-->")), &r
 	}
 	if err := json.Unmarshal(text, into); err != nil {

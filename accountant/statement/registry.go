@@ -146,7 +146,10 @@ func (s *Statement) WriteRegistry(w io.Writer) error {
 	d.Basic.Name, d.Basic.Curators = cmp.Or(about.DataSet, s.Ledger), []string{curator}
 	d.Basic.Use, d.Basic.Region = cmp.Or(about.Purpose, notStated), cmp.Or(about.Region, notStated)
 	d.Basic.Description = fmt.Sprintf("Labels or models learnt from private data under differential privacy. Released outcomes: %d.", s.Committed)
-	d.Basic.Date = cmp.Or(about.Date, time.Now().UTC().Format(time.DateOnly))
+	if s.day = cmp.Or(s.day, time.Now().UTC().Format(time.DateOnly)); about.Date != "" {
+		s.day = ""
+	}
+	d.Basic.Date = cmp.Or(about.Date, s.day)
 
 	d.Variant.Name = "Approximate DP"
 	if s.Budget.Delta == 0 {
@@ -181,7 +184,7 @@ func (s *Statement) WriteRegistry(w io.Writer) error {
 	notes := []string{fmt.Sprintf("This entry was written by pate %s from a privacy ledger with the hash of each released file.", s.Program)}
 	for _, l := range s.each() {
 		head := fmt.Sprintf("%d:%s", l.Head.Lines, l.Head.Hash)
-		notes = append(notes, fmt.Sprintf("Verification of the ledger: `pate ledger verify %s --head %s`.", quoted(l.Ledger), head))
+		notes = append(notes, fmt.Sprintf("Verification of the ledger: `pate verify %s --head %s`.", quoted(l.Ledger), head))
 	}
 	for _, f := range [][2]string{{"Utility", about.Utility}, {"Retention", about.Retention}} {
 		if f[1] != "" {
@@ -198,7 +201,12 @@ func (s *Statement) WriteRegistry(w io.Writer) error {
 	if err := enc.Encode(e); err != nil {
 		return fmt.Errorf("statement: %w", err)
 	}
-	_, err := w.Write(b.Bytes())
+	comment, err := s.comment("#   ", "") // as long as "<!-- " after a line break
+	if err != nil {
+		return err
+	}
+	b.WriteString(comment)
+	_, err = w.Write(seal(b.Bytes()))
 	return err
 }
 

@@ -112,7 +112,8 @@ func TestTheRegistryAcceptsEntries(t *testing.T) {
 			require.Less(t, epsilon, float64(*s.Claims[0].Epsilon)+1e-4)
 			kind := entry["deployment"].(map[string]any)["basic"].(map[string]any)["data_product_type"]
 			require.Equal(t, i%3 == 1, kind == "Machine learning model")
-			require.NotContains(t, b.String(), `\\\\`)
+			text, _, _ := strings.Cut(b.String(), "\n#   {") // the registry reads no comments
+			require.NotContains(t, text, `\\\\`)
 			require.NotContains(t, b.String(), ">-", "the registry refuses folded text")
 		}
 	}

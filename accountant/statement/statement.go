@@ -61,6 +61,7 @@ type Statement struct {
 	Compared *bool `json:"head_compared,omitempty"`
 
 	sum ledger.Summary
+	day string // date of an entry in the registry
 }
 
 // Program identifies the build that writes a statement.

@@ -56,7 +56,7 @@ func TestLedgersTogether(t *testing.T) {
 	require.Contains(t, page, "| all together | 15 | "+up(s.epsilon())+" | 4e-05 |")
 	require.Contains(t, page, "| labels.jsonl | 3 | 3 | 1e-05 |")
 	require.Contains(t, page, "divergences is smaller, so it is the total")
-	require.Equal(t, 4, strings.Count(page, "\npate ledger verify "))
+	require.Equal(t, 4, strings.Count(page, "\npate verify "))
 	require.Contains(t, page, "at most "+percent(Right(s.epsilon(), 4e-5)))
 
 	other := filter
@@ -253,19 +253,19 @@ func TestWordsOfOthersAreMadePlain(t *testing.T) {
 	require.NotContains(t, page, "![x]")
 	require.Contains(t, page, `\[click\]`)
 	require.NotContains(t, page, "*b*")
-	require.Contains(t, page, `pate ledger verify 'it'\''s; rm -rf x' --head 2:`)
+	require.Contains(t, page, `pate verify 'it'\''s; rm -rf x' --head 2:`)
 	require.Contains(t, page, "| noisy value of smooth sensitivity | Gaussian, σ 100 × sensitivity, β 0.01, margin 2 σ | 1 |")
 	s := testkit.Must(FromReader("-x", bytes.NewReader(file)))
 	var b strings.Builder
 	require.NoError(t, s.WriteHTML(&b))
 	require.NotContains(t, b.String(), "\x1b")
-	require.Contains(t, b.String(), "pate ledger verify ./-x --head")
+	require.Contains(t, b.String(), "pate verify ./-x --head")
 }
 
 func TestAStatementOfATornHeader(t *testing.T) {
 	file := ledgerFile(t, ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5}, accountant.GNMax{Sigma: 400})
 	page := markdown(t, "l", file[:bytes.IndexByte(file, '\n')])
-	require.Contains(t, page, "pate ledger verify l\n")
+	require.Contains(t, page, "pate verify l\n")
 	require.NotContains(t, page, "--head")
 }
 

@@ -129,7 +129,7 @@ func TestABayesianFigureStandsNowhereAsEpsilon(t *testing.T) {
 				{"account", kept}, {"account", one}, {"account", as(`{"relation":"add_remove","events":[%s]}`)},
 				{"account", as(`{"relation":"add_remove","events":[{"type":"pure","epsilon":%s}]}`)},
 				{"account", as(`{"relation":"add_remove","events":[{"type":"repeated","count":2,"event":%s}]}`)},
-				{"ledger", "show", kept}, {"ledger", "show", one}, {"ledger", "verify", one}, {"ledger", "statement", one}, {"ledger", "statement", kept},
+				{"ledger", "show", kept}, {"ledger", "show", one}, {"verify", one}, {"ledger", "statement", one}, {"ledger", "statement", kept},
 			} {
 				code, out, _ := execute(t, "", line...)
 				require.NotEqual(t, shell.ExitDone, code, line)

@@ -20,7 +20,6 @@ import (
 	"github.com/pate-go/pate/cmd/pate/internal/check"
 	"github.com/pate-go/pate/cmd/pate/internal/compare"
 	"github.com/pate-go/pate/cmd/pate/internal/counts"
-	"github.com/pate-go/pate/cmd/pate/internal/data"
 	"github.com/pate-go/pate/cmd/pate/internal/dpsgd"
 	"github.com/pate-go/pate/cmd/pate/internal/explain"
 	"github.com/pate-go/pate/cmd/pate/internal/label"
@@ -108,11 +107,10 @@ func newRootCommand(g *shell.Globals) *cobra.Command {
 	}{
 		{"Release", []*cobra.Command{publish.New(g), label.New(g), train.New(g), student.New(g), dpsgd.New(g), predict.New(g)}},
 		{"Decide", []*cobra.Command{compare.New(g), plan.New(g), tune.New(g)}},
-		{"Account", []*cobra.Command{account.New(g), calibrate.New(g), ledgers.New(g), audit.New(g)}},
+		{"Account", []*cobra.Command{account.New(g), calibrate.New(g), ledgers.New(g), ledgers.NewVerify(g), audit.New(g)}},
 		{"Votes", []*cobra.Command{shell.Parent("votes", "votes", check.New(g), counts.New(g), nearest.New(g),
 			train.NewMerge(g), sql.New(g), analyze.New(g))}},
 		{"Teach", []*cobra.Command{learn.New(g, explain.New(g), law.New(g))}},
-		{"Data", []*cobra.Command{data.New(g)}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})
 		for _, c := range group.commands {

@@ -93,7 +93,7 @@ func (c condition) refused() bool {
 
 // TestRollback: under every combination of ledger, head, id and second head that are put
 // back, missing or present, nothing is released that lines which are lost have charged,
-// but where no file can tell; and `ledger verify` and `statement` find what can be found.
+// but where no file can tell; and `verify` and `statement` find what can be found.
 func TestRollback(t *testing.T) {
 	for i, c := range releasingCommands()[:3] {
 		t.Run(c.name, func(t *testing.T) {
@@ -146,7 +146,7 @@ func readers(t *testing.T, is condition) {
 	case is.ledger == "older" && (is.head == "present" || is.mark == "present"):
 		want = shell.ExitCheckFailed
 	}
-	for _, args := range [][]string{{"ledger", "verify", "run.jsonl"}, {"ledger", "show", "run.jsonl"}, {"ledger", "statement", "run.jsonl"}} {
+	for _, args := range [][]string{{"verify", "run.jsonl"}, {"ledger", "show", "run.jsonl"}, {"ledger", "statement", "run.jsonl"}} {
 		code, said := command(t.Context(), args)
 		require.Equal(t, want, code, "%v %+v: %s", args, is, said)
 	}

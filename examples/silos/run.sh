@@ -13,4 +13,4 @@ done
 # Where the counts meet: they are added, the sum gets noise, and the ledger is charged once.
 pate label ?/votes.counts --mechanism nearest-questions --epsilon 2 --ledger run.jsonl --out labels.csv
 pate student public.csv --labels labels.csv --ledger run.jsonl --label-column sick --class-names no,yes --out student.model
-pate ledger verify run.jsonl --labels labels.csv
+pate verify run.jsonl --labels labels.csv

@@ -247,4 +247,4 @@ def statement(*ledgers: Any, verbose: bool = False, **options: Any) -> dict[str,
 
 def verify(ledger: Any, *, verbose: bool = False, **options: Any) -> dict[str, Any]:
     """Recomputes every epsilon of a ledger and compares released files. A difference raises CheckError."""
-    return run("ledger", "verify", "--", ledger, verbose=verbose, **options)
+    return run("verify", "--", ledger, verbose=verbose, **options)

@@ -27,7 +27,7 @@ type compareFlags struct {
 	shell.DataFlags
 	epsilon, methods, out, learner, features, pool, ranges string
 	seeds, teachers                                        int
-	noCache, plan                                          bool
+	noCache, plan, list                                    bool
 	typical                                                shell.TypicalFlags
 }
 
@@ -38,7 +38,7 @@ func New(g *shell.Globals) *cobra.Command {
 	f.DataFlags.Add(cmd.Flags())
 	f.typical.Add(cmd)
 	shell.Declare(cmd.Flags(), "compare", shell.To{"epsilon": &f.epsilon, "seeds": &f.seeds, "out": &f.out, "learner": &f.learner,
-		"teachers": &f.teachers, "features": &f.features, "pool": &f.pool, "ranges": &f.ranges, "plan": &f.plan, "no-cache": &f.noCache})
+		"teachers": &f.teachers, "features": &f.features, "pool": &f.pool, "ranges": &f.ranges, "plan": &f.plan, "list": &f.list, "no-cache": &f.noCache})
 	all, more := experiments.Methods(), experiments.OnRequest()
 	cmd.Flags().StringVar(&f.methods, "methods", "all",
 		"methods, separated by commas; \"all\" stands for "+strings.Join(all, ", ")+"; more methods: "+strings.Join(more, ", "))
@@ -47,6 +47,9 @@ func New(g *shell.Globals) *cobra.Command {
 }
 
 func compare(cmd *cobra.Command, g *shell.Globals, f compareFlags) error {
+	if f.list {
+		return listSets(g)
+	}
 	targets, err := shell.Targets(f.epsilon)
 	if err != nil {
 		return shell.UsageError("", err)

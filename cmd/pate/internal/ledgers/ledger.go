@@ -22,7 +22,7 @@ import (
 )
 
 func New(g *shell.Globals) *cobra.Command {
-	return shell.Parent("ledger", "ledger", newLedgerShow(g), newLedgerVerify(g), newStatement(g), newLedgerSign(g))
+	return shell.Parent("ledger", "ledger", newLedgerShow(g), newStatement(g), newLedgerSign(g))
 }
 
 // ofLedger returns a command without the flags --delta and --seed: the delta is in the ledger, and no noise
@@ -115,12 +115,15 @@ func (r report) footing() string {
 		}
 		b.WriteString("\n")
 	}
-	if len(r.checked) > 0 {
-		fmt.Fprintf(&b, "the ledger contains the head that was %s\n", strings.Join(r.checked, ", and the head that was "))
-	} else if r.Commits > 0 {
-		b.WriteString("no head of this ledger is kept here, so missing lines at its end cannot be detected\n")
-	}
 	return b.String()
+}
+
+// heads describes the heads that the ledger was compared with.
+func (r report) heads() string {
+	if len(r.checked) > 0 {
+		return "the ledger contains the head that was " + strings.Join(r.checked, ", and the head that was ")
+	}
+	return "no head of this ledger is kept here, so missing lines at its end cannot be detected"
 }
 
 func readSmall(path string, most int) ([]byte, error) {
@@ -176,7 +179,7 @@ func showLedger(g *shell.Globals, path string) error {
 			err = entryLines(entries).Write(g.Stdout, table.Text)
 		}
 		if err == nil {
-			_, err = fmt.Fprintf(g.Stdout, "\n%s", r.footing())
+			_, err = fmt.Fprintf(g.Stdout, "\n%s%s\n", r.footing(), r.heads())
 		}
 		return err
 	}

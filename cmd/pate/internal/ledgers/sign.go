@@ -150,5 +150,5 @@ func (s *signedBy) words(lines int64) string {
 	if more := lines - s.signature.Lines; more > 0 {
 		text += fmt.Sprintf("; the %d after them are not signed", more)
 	}
-	return text + "\n"
+	return text
 }

@@ -47,7 +47,7 @@ func (f *statementFlags) run(g *shell.Globals, paths []string) error {
 			return err
 		}
 	}
-	opt, err := f.options()
+	opt, err := f.options(paths[0])
 	if err != nil {
 		return err
 	}
@@ -68,6 +68,9 @@ func (f *statementFlags) run(g *shell.Globals, paths []string) error {
 	if s.Warning != "" {
 		g.Warn(s.Warning)
 	}
+	if f.about != "" {
+		f.keep(g, paths[0], opt.About)
+	}
 	if f.out == "" {
 		return write(s, g.Stdout)
 	}
@@ -81,7 +84,7 @@ func (f *statementFlags) run(g *shell.Globals, paths []string) error {
 	return nil
 }
 
-func (f *statementFlags) options() (statement.Options, error) {
+func (f *statementFlags) options(ledgerPath string) (statement.Options, error) {
 	var opt statement.Options
 	for _, path := range slices.Concat(f.labels, f.models) {
 		sum, err := shell.HashFile(path)
@@ -91,6 +94,7 @@ func (f *statementFlags) options() (statement.Options, error) {
 		opt.Files = append(opt.Files, statement.File{Name: filepath.Base(path), SHA256: sum})
 	}
 	if f.about == "" {
+		opt.About = aboutBeside(ledgerPath)
 		return opt, nil
 	}
 	text, err := shell.ReadStart(f.about, 1<<17)
@@ -101,13 +105,42 @@ func (f *statementFlags) options() (statement.Options, error) {
 			return opt, nil
 		}
 	}
-	if wrong := shell.WrongKind(f.about, "a JSON file that says what the data are", "statement", filekind.JSON); wrong != nil &&
+	if wrong := shell.WrongKind(f.about, "a JSON file that says what the data are", "statement", filekind.JSON, filekind.About); wrong != nil &&
 		!errors.Is(err, os.ErrNotExist) {
 		return opt, wrong
 	}
 	return opt, shell.InputError(fmt.Errorf("--about %s: %s", f.about, strings.TrimPrefix(err.Error(), "statement: ")),
 		"the file must be a JSON object whose fields are strings",
 		`for example {"data_set": "admissions 2019-2024", "date": "2026-03-01"}`, "statement")
+}
+
+// aboutName is the file with the facts about the data of the ledgers in its folder.
+const aboutName = "about.json"
+
+// aboutBeside returns the facts beside a ledger, or nil if there is no such file with the schema.
+func aboutBeside(ledgerPath string) *statement.About {
+	path := filepath.Join(filepath.Dir(ledgerPath), aboutName)
+	if text, err := shell.ReadStart(path, 1<<17); err == nil && filekind.Of(path) == filekind.About {
+		if about, err := statement.ParseAbout(text); err == nil {
+			return &about
+		}
+	}
+	return nil
+}
+
+// keep writes the facts beside the ledger, for later statements. It replaces no other kind of file.
+func (f *statementFlags) keep(g *shell.Globals, ledgerPath string, about *statement.About) {
+	path := filepath.Join(filepath.Dir(ledgerPath), aboutName)
+	there, err := durable.Exists(path)
+	if held := aboutBeside(ledgerPath); err == nil && there && (held == nil || *held == *about) {
+		return
+	}
+	if err == nil {
+		err = durable.WriteFile(path, 0o644, about.Write)
+	}
+	if err != nil {
+		g.Warn(fmt.Sprintf("%s was not written, so later statements need --about again: %v", path, err))
+	}
 }
 
 func statementWriter(g *shell.Globals, out string) (func(*statement.Statement, io.Writer) error, error) {

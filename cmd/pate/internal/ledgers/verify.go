@@ -1,11 +1,13 @@
 package ledgers
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,54 +17,144 @@ import (
 	"github.com/pate-go/pate/accountant/statement"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/durable"
-	"github.com/pate-go/pate/internal/number"
+	"github.com/pate-go/pate/internal/filekind"
+	"github.com/pate-go/pate/internal/student/published"
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/run"
 )
 
-func newLedgerVerify(g *shell.Globals) *cobra.Command {
-	var head, signature, publicKey string
-	var files fileFlags
-	cmd := ofLedger("verify LEDGER", "", shell.Wants(cobra.ExactArgs(1), nil), func(cmd *cobra.Command, args []string) error {
-		var kept ledger.Head
-		var err error
-		if head != "" {
-			if kept, err = run.ParseHead(head); err != nil {
-				return shell.Usagef("ledger", "--head %s: must have the form LINES:HASH, which `pate ledger verify` prints", head)
-			}
-		}
+type verifyFlags struct {
+	labels, models, statements []string
+	head, signature, publicKey string
+}
+
+// NewVerify returns the command that verifies a ledger and the files that belong to it.
+func NewVerify(g *shell.Globals) *cobra.Command {
+	var f verifyFlags
+	cmd := ofLedger("verify FOLDER|LEDGER", "", shell.Wants(cobra.ExactArgs(1), nil), func(cmd *cobra.Command, args []string) error {
 		given := cmd.Flags().Changed("signature") // even if it is ""
 		if given != cmd.Flags().Changed("public-key") {
 			return shell.Usagef("ledger",
 				"give --signature and --public-key together: a signature is checked with the public key of its signer")
 		}
-		var signed *signedBy
-		if given {
-			if signed, err = readSigned(signature, publicKey); err != nil {
-				return err
-			}
-		}
-		found, err := files.read()
-		if err != nil {
-			return err
-		}
-		return verifyLedger(g, args[0], kept, signed, found)
+		return f.run(g, args[0], given)
 	})
-	shell.Declare(cmd.Flags(), "verify", shell.To{"labels": &files.labels, "model": &files.models, "statement": &files.statements,
-		"head": &head, "signature": &signature, "public-key": &publicKey})
+	shell.Declare(cmd.Flags(), "verify", shell.To{"labels": &f.labels, "model": &f.models, "statement": &f.statements,
+		"head": &f.head, "signature": &f.signature, "public-key": &f.publicKey})
 	return cmd
 }
 
-// verifyLedger verifies a ledger and the released files. If the argument signed is not nil, it also verifies
-// the ledger's signature.
-func verifyLedger(g *shell.Globals, path string, head ledger.Head, signed *signedBy, files *released) error {
+// Results of a check. A wrong result is the only one that fails the command.
+const (
+	isRight   = "ok"
+	isWrong   = "WRONG"
+	absent    = "absent"
+	unchecked = "not checked"
+)
+
+// check is the result of one check, of a file or of the whole ledger.
+type check struct {
+	Check  string `json:"check"` // such as "labels"
+	Result string `json:"result"`
+	Path   string `json:"path,omitempty"`
+	Entry  int64  `json:"entry,omitempty"` // first entry that released the file
+	Run    string `json:"run,omitempty"`
+	SHA256 string `json:"sha256,omitempty"`
+	Lines  int64  `json:"lines,omitempty"` // for a statement or a signature, number of ledger lines when it was made
+	Says   string `json:"says,omitempty"`
+
+	entries int64 // number of entries that released the file
+	card    *published.Card
+}
+
+// checks are the checks of one ledger.
+type checks struct {
+	list   []*check
+	byHash map[[sha256.Size]byte][]*check
+	runs   map[int64]string
+	folder string // folder of all paths, or ""
+}
+
+func (f *verifyFlags) run(g *shell.Globals, path string, given bool) error {
+	var kept ledger.Head
+	var err error
+	if f.head != "" {
+		if kept, err = run.ParseHead(f.head); err != nil {
+			return shell.Usagef("ledger", "--head %s: must have the form LINES:HASH, which `pate verify` prints", f.head)
+		}
+	}
+	c := &checks{byHash: map[[sha256.Size]byte][]*check{}, runs: map[int64]string{}}
+	for kind, paths := range map[string][]string{"labels": f.labels, "model": f.models, "statement": f.statements} {
+		for _, path := range paths {
+			if err := c.add(kind, path); err != nil {
+				return err
+			}
+		}
+	}
+	if path, err = c.find(path); err != nil {
+		return err
+	}
+	var signed *signedBy
+	if given {
+		if signed, err = readSigned(f.signature, f.publicKey); err != nil {
+			return err
+		}
+	}
+	return c.verify(g, path, kept, signed)
+}
+
+// add hashes a file that is checked while the ledger is read.
+func (c *checks) add(kind, path string) error {
+	sum, err := shell.HashFile(path)
+	if err != nil {
+		return shell.InputError(fmt.Errorf("--%s %s: %w", kind, path, err),
+			"the file is compared with the entries of the ledger", "check its name", "ledger")
+	}
+	if kind == "" || kind == "statement" {
+		kind = map[bool]string{true: "registry", false: "statement"}[filekind.Of(path) == filekind.Registry]
+	}
+	one := &check{Check: kind, Path: path, SHA256: hex.EncodeToString(sum[:])}
+	c.list = append(c.list, one)
+	if kind != "labels" && kind != "model" {
+		return nil
+	}
+	c.byHash[sum] = append(c.byHash[sum], one)
+	if m, err := published.Open(path); err == nil && kind == "model" {
+		if from, err := hex.DecodeString(m.Labels.SHA256); err == nil && len(from) == sha256.Size {
+			one.card = &m.Card
+			c.byHash[[sha256.Size]byte(from)] = append(c.byHash[[sha256.Size]byte(from)], one)
+		}
+	}
+	return nil
+}
+
+func (c *checks) entry(e ledger.Entry) error {
+	if e.Run != "" {
+		c.runs[e.Number] = e.Run
+	}
+	return nil
+}
+
+func (c *checks) commit(entry int64, hash [sha256.Size]byte) {
+	for _, one := range c.byHash[hash] {
+		if one.card != nil && hex.EncodeToString(hash[:]) == one.SHA256 {
+			one.card = nil // the model itself was released
+		}
+		if one.entries++; one.entries == 1 {
+			one.Entry, one.Run = entry, c.runs[entry]
+		}
+	}
+}
+
+// verify verifies a ledger and all files. If the argument signed is not nil, it also verifies the signature.
+func (c *checks) verify(g *shell.Globals, path string, head ledger.Head, signed *signedBy) error {
 	f, known, err := shell.OpenLedgerFile(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	known.Given = head
-	opt := ledger.VerifyOptions{Heads: known.Of, Entry: files.entry, Outcome: files.commit}
+	opt := ledger.VerifyOptions{Heads: known.Of, Entry: c.entry, Outcome: c.commit}
 	if signed != nil {
 		opt.Signature, opt.PublicKey = &signed.signature, signed.key
 	}
@@ -70,219 +162,168 @@ func verifyLedger(g *shell.Globals, path string, head ledger.Head, signed *signe
 	if signed != nil {
 		err = signed.refusal(err)
 	}
-	if err == nil {
-		err = files.finish(path)
-	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	r, err := newReport(g, path, sum, shell.HeadNames(known))
+	if err == nil {
+		err = c.finish(r, signed)
+	}
+	if err == nil {
+		err = r.write(g, c)
+	}
 	if err != nil {
 		return err
 	}
-	if err := r.write(g, signed, files); err != nil {
-		return err
-	}
-	return files.failure()
+	return c.failure()
 }
 
-func (r report) write(g *shell.Globals, signed *signedBy, files *released) error {
-	if g.ParsedFormat() == table.Text {
-		fmt.Fprintf(g.Stdout, "%s is whole: %d lines, every epsilon recomputed\n%s", table.Printable(r.path), r.Head.Lines, r.heading())
-		if signed != nil {
-			r.checked = append(r.checked, "signed")
-		}
-		fmt.Fprint(g.Stdout, r.footing())
-		if r.Claimed.Again != nil {
-			fmt.Fprintln(g.Stdout, statement.OfSeal(r.Summary))
-		}
-		if r.Head.Lines > 0 {
-			fmt.Fprintf(g.Stdout, "head %d:%s\n", r.Head.Lines, r.Head.Hash)
-		}
-		if signed != nil {
-			fmt.Fprint(g.Stdout, signed.words(r.Head.Lines))
-		}
-		_, err := fmt.Fprint(g.Stdout, files.words())
-		return err
-	}
-	schema, further := "pate.ledger-verify/1", []any(nil)
-	if signed != nil {
-		r.checked = append(r.checked, "signed")
-		further = []any{"signature", shell.Object{"valid", true, "lines", signed.signature.Lines}} // number of lines when it was signed
-	}
-	if len(files.files) > 0 {
-		schema, further = "pate.verify/1", append(further, "whole", true, "files", files.files)
-	}
-	return g.Print(r.object(schema, further...), func(format table.Format) table.Table {
-		if len(files.files) > 0 {
-			return files.table()
-		}
-		exact := format == table.CSV
-		t := shell.TableOf("lines", "entries", "committed", "<mode", "budget", "spent", "claim", "delta", "<head", "<releasable")
-		t.Rows = [][]string{{strconv.FormatInt(r.Head.Lines, 10), strconv.FormatInt(r.Entries, 10), strconv.FormatInt(r.Commits, 10),
-			r.Config.Mode.String(), shell.FormatUp(r.Config.Epsilon, exact), shell.FormatUp(r.Epsilon, exact),
-			shell.FormatUp(r.claim, exact),
-			number.Exact(r.Config.Delta), fmt.Sprintf("%d:%s", r.Head.Lines, r.Head.Hash), r.releasable()}}
-		return t
-	})
-}
-
-type fileFlags struct {
-	labels, models, statements []string
-}
-
-type fileReport struct {
-	Path    string `json:"path"`
-	Kind    string `json:"kind"` // labels, model or statement
-	Entry   int64  `json:"entry,omitempty"`
-	Entries int64  `json:"entries,omitempty"` // number of entries that released the file, if several; Entry is the first
-	Run     string `json:"run,omitempty"`
-	SHA256  string `json:"sha256"`
-	Matches bool   `json:"matches"`
-	Says    string `json:"says"`            // one sentence
-	Lines   int64  `json:"lines,omitempty"` // for a statement, number of ledger lines when it was written
-}
-
-type released struct {
-	files  []*fileReport
-	byHash map[[sha256.Size]byte][]*fileReport
-	runs   map[int64]string
-}
-
-func (f fileFlags) read() (*released, error) {
-	r := &released{byHash: map[[sha256.Size]byte][]*fileReport{}, runs: map[int64]string{}}
-	for _, group := range []struct {
-		kind  string
-		paths []string
-	}{{"labels", f.labels}, {"model", f.models}, {"statement", f.statements}} {
-		for _, path := range group.paths {
-			sum, err := shell.HashFile(path)
-			if err != nil {
-				return nil, shell.InputError(fmt.Errorf("--%s %s: %w", group.kind, path, err),
-					"the file is compared with the entries of the ledger", "check its name", "ledger")
-			}
-			file := &fileReport{Path: path, Kind: group.kind, SHA256: hex.EncodeToString(sum[:])}
-			r.files = append(r.files, file)
-			if group.kind == "statement" {
-				continue
-			}
-			r.byHash[sum] = append(r.byHash[sum], file)
-		}
-	}
-	return r, nil
-}
-
-func (r *released) entry(e ledger.Entry) error {
-	if e.Run != "" {
-		r.runs[e.Number] = e.Run
-	}
-	return nil
-}
-
-func (r *released) commit(entry int64, hash [sha256.Size]byte) {
-	for _, file := range r.byHash[hash] {
-		if file.Entries++; file.Entries == 1 {
-			file.Entry, file.Run, file.Matches = entry, r.runs[entry], true
-		}
-	}
-}
-
-func (r *released) finish(ledgerPath string) error {
-	for _, file := range r.files {
-		switch {
-		case file.Kind == "statement":
-			if err := file.readStatement(ledgerPath); err != nil {
+// finish completes the checks, in the order of the output.
+func (c *checks) finish(r report, signed *signedBy) error {
+	whole := []*check{{Check: "chain", Result: isRight, Path: r.path, Says: fmt.Sprintf("%d lines", r.Head.Lines)},
+		{Check: "claim", Result: isRight, Says: "every epsilon recomputed"},
+		{Check: "head", Result: map[bool]string{true: isRight, false: absent}[len(r.checked) > 0], Says: r.heads()}}
+	facts := aboutBeside(r.path)
+	for _, one := range c.list {
+		switch one.Check {
+		case "labels", "model":
+			c.released(r, one)
+		case "statement", "registry":
+			if err := one.readStatement(r.path, facts); err != nil {
 				return err
 			}
-		case !file.Matches:
-			file.Says = "no entry of this ledger records the release of the file, so the file was changed or belongs to another ledger"
-		default:
-			file.Says = fmt.Sprintf("entry %d released this file, byte for byte", file.Entry)
-			if file.Entries > 1 {
-				file.Says = fmt.Sprintf("entry %d and %d more entries released this file, byte for byte", file.Entry, file.Entries-1)
-			}
-		}
-		if file.Entries == 1 {
-			file.Entries = 0
 		}
 	}
+	if signed != nil {
+		c.list = slices.DeleteFunc(c.list, func(one *check) bool { return one.Check == "signature" })
+		c.list = append(c.list, &check{Check: "signature", Result: isRight, Path: signed.path, Lines: signed.signature.Lines,
+			Says: signed.words(r.Head.Lines)})
+	}
+	for _, kind := range []string{"copy", "labels", "model", "report", "statement", "registry", "signature", "keys"} {
+		n := len(whole)
+		for _, one := range c.list {
+			if one.Check == kind {
+				whole = append(whole, one)
+			}
+		}
+		if len(whole) == n && kind != "copy" && kind != "report" {
+			whole = append(whole, &check{Check: kind, Result: absent})
+		}
+	}
+	c.list = whole
 	return nil
 }
 
-func (f *fileReport) readStatement(ledgerPath string) error {
-	page, err := durable.OpenRegular(f.Path)
+func (c *checks) released(r report, one *check) {
+	entry := fmt.Sprintf("entry %d", one.Entry)
+	if one.entries > 1 {
+		entry = fmt.Sprintf("entry %d and %d more entries", one.Entry, one.entries-1)
+	}
+	if one.Run != "" {
+		entry += " (" + runName(one.Run) + ")"
+	}
+	switch {
+	case one.entries > 0 && one.card == nil:
+		one.Result, one.Says = isRight, entry+" released this file, byte for byte"
+	case one.entries > 0 && r.agrees(one.card):
+		one.Result, one.Says = isRight, "it names the labels of "+entry+" as its own; the training is not checked"
+	case one.entries > 0:
+		one.Result, one.Says = isWrong, "unit, delta or epsilon in the model differ from the ledger"
+	default:
+		one.Result, one.Says = isWrong, "no entry of this ledger records the release of the file, so the file was changed or belongs to another ledger"
+	}
+}
+
+// agrees reports whether the guarantee in a model is that of the ledger, or an earlier and smaller one.
+func (r report) agrees(card *published.Card) bool {
+	p, c := card.Labels, r.Config
+	return p.Unit == c.Unit && p.Relation == c.Relation.String() && p.Delta == c.Delta && p.Epsilon <= r.claim*(1+1e-9) && (!p.Releasable || c.Releasable())
+}
+
+func (one *check) readStatement(ledgerPath string, facts *statement.About) error {
+	page, err := durable.OpenRegular(one.Path)
 	if err != nil {
-		return shell.InputError(fmt.Errorf("--statement %s: %w", f.Path, err), "the file is compared with the ledger",
+		return shell.InputError(fmt.Errorf("--statement %s: %w", one.Path, err), "the file is compared with the ledger",
 			"check its name", "ledger")
 	}
 	defer page.Close()
 	found, err := statement.Check(page, func() (io.ReadCloser, error) { return durable.OpenRegular(ledgerPath) })
+	one.Result = isWrong
 	switch {
 	case errors.Is(err, statement.ErrPage):
-		f.Says = strings.TrimPrefix(err.Error(), statement.ErrPage.Error()+": ")
+		one.Says = strings.TrimPrefix(err.Error(), statement.ErrPage.Error()+": ")
 		return nil
 	case err != nil:
 		return err
+	case facts != nil && found.About != nil && *facts != *found.About:
+		one.Says = "its facts about the data differ from " + aboutName + " beside the ledger"
+		return nil
 	}
-	f.Matches, f.Lines = true, found.Lines
-	f.Says = fmt.Sprintf("the statement agrees with this ledger at line %d", found.Lines)
+	one.Result, one.Lines = isRight, found.Lines
+	one.Says = fmt.Sprintf("written again from this ledger, it is the same (line %d)", found.Lines)
 	switch {
 	case found.Ledgers > 1:
-		f.Says = fmt.Sprintf("the statement is unchanged and agrees with this ledger at line %[2]d; verify all %[1]d ledgers of the statement",
-			found.Ledgers,
-			found.Lines)
+		one.Says = fmt.Sprintf("unchanged, and agrees with this ledger at line %d; verify all %d ledgers of the statement", found.Lines, found.Ledgers)
 	case !found.Rewritten:
-		f.Says = fmt.Sprintf("digest, head (line %d) and epsilon of the statement are right; pate %s wrote it, and this version uses other "+
-			"words", found.Lines, statement.Plain(found.Program.String()))
+		one.Says = fmt.Sprintf("digest, head (line %d) and epsilon are right; pate %s wrote it, and this version uses other words",
+			found.Lines, statement.Plain(found.Program.String()))
 	}
 	return nil
 }
 
-func (r *released) words() string {
-	var b strings.Builder
-	for _, file := range r.files {
-		result := "matches"
-		if !file.Matches {
-			result = "DOES NOT MATCH"
+func (r report) write(g *shell.Globals, c *checks) error {
+	head := ""
+	if r.Head.Lines > 0 {
+		head = fmt.Sprintf("head %d:%s\n", r.Head.Lines, r.Head.Hash)
+	}
+	if g.ParsedFormat() != table.Text {
+		return g.Print(r.object("pate.verify/1", "whole", true, "checks", c.list), func(table.Format) table.Table { return c.table() })
+	}
+	fmt.Fprintf(g.Stdout, "%s: %s%s\n", table.Printable(cmp.Or(strings.TrimSuffix(c.folder, "/"), r.path)), r.heading(), r.footing())
+	for _, one := range c.list {
+		text := one.Says
+		if one.Path != "" {
+			text = strings.TrimSuffix(table.Printable(strings.TrimPrefix(one.Path, c.folder))+": "+text, ": ")
 		}
-		fmt.Fprintf(&b, "%s %s\n  %s: %s\n", file.Kind, table.Printable(file.Path), result, file.Says)
-		if file.Run != "" {
-			fmt.Fprintf(&b, "  run %s\n", runName(file.Run))
+		name := fmt.Sprintf("%-10s %-11s ", one.Check, one.Result)
+		for i, line := range shell.Folded(text, shell.Columns-len(name)) {
+			if i > 0 {
+				name = strings.Repeat(" ", len(name))
+			}
+			fmt.Fprintln(g.Stdout, name+line)
+			name = strings.Repeat(" ", len(name))
+		}
+		if text == "" {
+			fmt.Fprintln(g.Stdout, strings.TrimRight(name, " "))
 		}
 	}
-	return b.String()
+	if c := r.Claimed.Again; c != nil {
+		fmt.Fprintln(g.Stdout, statement.OfSeal(r.Summary))
+	}
+	_, err := fmt.Fprint(g.Stdout, head)
+	return err
 }
 
-func (r *released) table() table.Table {
-	t := shell.TableOf("<file", "<kind", "entry", "<matches", "<sha256", "<says")
-	for _, file := range r.files {
+func (c *checks) table() table.Table {
+	t := shell.TableOf("<check", "<result", "<file", "entry", "<sha256", "<says")
+	for _, one := range c.list {
 		entry := ""
-		if file.Entry > 0 {
-			entry = strconv.FormatInt(file.Entry, 10)
+		if one.Entry > 0 {
+			entry = strconv.FormatInt(one.Entry, 10)
 		}
-		t.Rows = append(t.Rows, []string{file.Path, file.Kind, entry, strconv.FormatBool(file.Matches), file.SHA256, file.Says})
+		t.Rows = append(t.Rows, []string{one.Check, one.Result, one.Path, entry, one.SHA256, one.Says})
 	}
 	return t
 }
 
-func (r *released) failure() error {
-	var bad []string
-	why := ""
-	for _, file := range r.files {
-		if !file.Matches {
-			bad, why = append(bad, file.Path), file.Says
-		}
-	}
-	switch len(bad) {
-	case 0:
+// failure returns an error about the first check that failed.
+func (c *checks) failure() error {
+	i := slices.IndexFunc(c.list, func(one *check) bool { return one.Result == isWrong })
+	if i < 0 {
 		return nil
-	case 1:
-		bad[0] += " does not"
-	default:
-		bad[len(bad)-1] += " do not"
-		why = "the ledger has no entry for these files"
 	}
-	return &shell.CommandError{Code: shell.ExitCheckFailed, What: fmt.Errorf("%s belong to this ledger", strings.Join(bad, ", ")),
-		Why: "the ledger is intact; " + why,
+	one := c.list[i]
+	return &shell.CommandError{Code: shell.ExitCheckFailed, What: fmt.Errorf("%s does not belong to this ledger", cmp.Or(one.Path, one.Check)),
+		Why: "the ledger is intact; " + one.Says,
 		Fix: "give the unchanged file, or give the ledger to which the file belongs", Topic: "ledger"}
 }

@@ -152,8 +152,8 @@ var instead = map[filekind.Kind]string{
 	filekind.Head:      "the file belongs to the ledger beside it: give the name without .head",
 	filekind.Key:       "keep the key secret, and choose another file",
 	filekind.Model:     "to predict labels with the model: pate predict FILE",
-	filekind.Labels:    "to find the ledger entry of these labels: pate ledger verify LEDGER --labels FILE",
-	filekind.Statement: "to compare the statement with a ledger: pate ledger verify LEDGER --statement FILE",
+	filekind.Labels:    "to find the ledger entry of these labels: pate verify LEDGER --labels FILE",
+	filekind.Statement: "to compare the statement with a ledger: pate verify LEDGER --statement FILE",
 	filekind.Events:    "to compute the cost of the events: pate account FILE",
 }
 

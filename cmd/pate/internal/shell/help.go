@@ -46,8 +46,7 @@ func Describe(root *cobra.Command) {
 		}
 	}
 	walk(root)
-	list := "Topics of pate help TOPIC; pate help COMMAND has everything about a command:\n\n  votes         what a votes file looks like\n " +
-		" data          what a data file looks like\n"
+	list := "Topics of pate help TOPIC; pate help COMMAND has everything about a command:\n\n  votes         what a votes file looks like\n"
 	for _, f := range files {
 		name := strings.TrimSuffix(f.Name(), ".txt")
 		text, left := texts[name]

@@ -1,5 +1,4 @@
-// Package data is the command `pate data`, which lists the data sets that commands can open by name.
-package data
+package compare
 
 import (
 	"cmp"
@@ -9,22 +8,15 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/namedsets"
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/internal/unpack"
 )
 
-func New(g *shell.Globals) *cobra.Command {
-	return shell.Parent("data", "data", shell.Command("ls", "seed delta", cobra.NoArgs,
-		func(*cobra.Command, []string) error { return list(g) }))
-}
-
-// list prints all data sets and the hashes of their files. The location of a set is a folder, "embedded", or
-// "" if a file is missing.
-func list(g *shell.Globals) error {
+// listSets prints all named data sets and the hashes of their files. The location of a set is a folder,
+// "embedded", or "" if a file is missing.
+func listSets(g *shell.Globals) error {
 	var sets []shell.Object
 	var wrong []string
 	t := shell.TableOf("<name", "<where", "<sha256", "<licence", "<how to get it")
