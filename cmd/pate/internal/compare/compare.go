@@ -38,7 +38,8 @@ func New(g *shell.Globals) *cobra.Command {
 	f.DataFlags.Add(cmd.Flags())
 	f.typical.Add(cmd)
 	shell.Declare(cmd.Flags(), "compare", shell.To{"epsilon": &f.epsilon, "seeds": &f.seeds, "out": &f.out, "learner": &f.learner,
-		"teachers": &f.teachers, "features": &f.features, "pool": &f.pool, "ranges": &f.ranges, "plan": &f.plan, "list": &f.list, "no-cache": &f.noCache})
+		"teachers": &f.teachers, "features": &f.features, "pool": &f.pool, "ranges": &f.ranges, "plan": &f.plan,
+		"list": &f.list, "no-cache": &f.noCache})
 	all, more := experiments.Methods(), experiments.OnRequest()
 	cmd.Flags().StringVar(&f.methods, "methods", "all",
 		"methods, separated by commas; \"all\" stands for "+strings.Join(all, ", ")+"; more methods: "+strings.Join(more, ", "))

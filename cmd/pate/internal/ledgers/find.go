@@ -45,7 +45,7 @@ func (c *checks) find(path string) (string, error) {
 				if part == folder.Public() {
 					keys.Result, keys.Path, keys.Says = isWrong, at, "a secret key lies among files that may leave"
 				} else if filepath.Ext(at) != ".id" {
-					keys.Result, keys.Path, keys.Says = unchecked, at, "the run is not complete, and whoever has its key can remove the noise"
+					keys.Result, keys.Path, keys.Says = unchecked, at, "the run is not complete, and its key can remove the noise"
 				}
 			case filekind.Labels, filekind.Model, filekind.Statement, filekind.Registry:
 				if part == folder.Private() {

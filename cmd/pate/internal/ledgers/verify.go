@@ -230,14 +230,16 @@ func (c *checks) released(r report, one *check) {
 	case one.entries > 0:
 		one.Result, one.Says = isWrong, "unit, delta or epsilon in the model differ from the ledger"
 	default:
-		one.Result, one.Says = isWrong, "no entry of this ledger records the release of the file, so the file was changed or belongs to another ledger"
+		one.Result = isWrong
+		one.Says = "no entry of this ledger records the release of the file, so the file was changed or belongs to another ledger"
 	}
 }
 
 // agrees reports whether the guarantee in a model is that of the ledger, or an earlier and smaller one.
 func (r report) agrees(card *published.Card) bool {
 	p, c := card.Labels, r.Config
-	return p.Unit == c.Unit && p.Relation == c.Relation.String() && p.Delta == c.Delta && p.Epsilon <= r.claim*(1+1e-9) && (!p.Releasable || c.Releasable())
+	return p.Unit == c.Unit && p.Relation == c.Relation.String() && p.Delta == c.Delta && p.Epsilon <= r.claim*(1+1e-9) &&
+		(!p.Releasable || c.Releasable())
 }
 
 func (one *check) readStatement(ledgerPath string, facts *statement.About) error {
@@ -263,7 +265,8 @@ func (one *check) readStatement(ledgerPath string, facts *statement.About) error
 	one.Says = fmt.Sprintf("written again from this ledger, it is the same (line %d)", found.Lines)
 	switch {
 	case found.Ledgers > 1:
-		one.Says = fmt.Sprintf("unchanged, and agrees with this ledger at line %d; verify all %d ledgers of the statement", found.Lines, found.Ledgers)
+		one.Says = fmt.Sprintf("unchanged, and agrees with this ledger at line %d; verify all %d ledgers of the statement",
+			found.Lines, found.Ledgers)
 	case !found.Rewritten:
 		one.Says = fmt.Sprintf("digest, head (line %d) and epsilon are right; pate %s wrote it, and this version uses other words",
 			found.Lines, statement.Plain(found.Program.String()))
