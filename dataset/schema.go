@@ -81,10 +81,10 @@ func (t *Table) publicClasses() ([]string, error) {
 
 func (s *Schema) fit(t *Table) error {
 	switch {
-	case t.numbers != nil:
-		return s.fitNumbers(t)
 	case s.reading.Ranges != nil:
 		return s.fitDeclared(t)
+	case t.numbers != nil:
+		return s.fitNumbers(t)
 	}
 	e, err := fitEncoder(t, s.reading.Keep)
 	if err != nil {

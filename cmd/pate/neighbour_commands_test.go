@@ -40,7 +40,7 @@ func onPairs() []leaving {
 		{name: "publish marginals, mostly of one bin", steps: lines("publish private.csv --pool marginals --ranges wide.csv --epsilon 9" + teachers), charged: []string{labels, "out/public/marginals.csv"}},
 		{name: "publish tree", steps: lines("publish private.csv --pool tree --ranges ranges.csv --size 150 --epsilon 9 --out out" + reading), charged: []string{labels, "out/public/marginals.csv", "out/public/tree.csv"}},
 		{name: "publish nearest", steps: lines("publish private.csv --public public.csv --method nearest --size 150 --epsilon 8 --out out" + reading), charged: []string{labels}},
-		{name: "votes nearest", steps: lines("votes nearest private.csv --public public.csv --votes 3 --questions 12 --size 150 --silo a --out a.counts" + reading), private: []string{"a.counts"}},
+		{name: "votes nearest", steps: lines("votes nearest private.csv --public public.csv --ranges ranges.csv --votes 3 --questions 12 --size 150 --silo a --out a.counts" + reading), private: []string{"a.counts"}},
 		{name: "label, silos", steps: lines("votes nearest private.csv --public public.csv --votes 3 --questions 12 --out a.counts"+reading,
 			"label a.counts --mechanism nearest-questions --epsilon 8 --ledger l.jsonl --out labels.csv --format json"), private: []string{"a.counts", "l.jsonl.id"}, charged: []string{"labels.csv"}},
 		{name: "publish sample", steps: lines("publish private.csv --public public.csv --method sample --size 150 --epsilon 8 --out out" + reading), charged: []string{labels}},

@@ -89,7 +89,7 @@ func (c Casting) terms(s *dataset.Schema, pool dataset.Pool, asked []int) (Terms
 	}
 	rows, columns := pool.Hash(), sha256.Sum256(text)
 	return Terms{Unit: c.Unit, Pool: hex.EncodeToString(rows[:]), Features: hex.EncodeToString(columns[:]), Classes: s.Classes,
-		Votes: c.Votes, Questions: len(asked), Rows: hashOfRows(asked)}, nil
+		Votes: c.Votes, Questions: len(asked), Drawn: c.Reading.Ranges != nil, Rows: hashOfRows(asked)}, nil
 }
 
 // WriteUnits writes the manifest of a silo, with keyed hashes of its units.

@@ -24,7 +24,8 @@ type Terms struct {
 	Classes   []string `json:"classes"`
 	Votes     int      `json:"votes"` // of each unit, at different questions
 	Questions int      `json:"questions"`
-	Rows      string   `json:"rows"` // SHA-256 of the numbers of the public rows that are questions
+	Drawn     bool     `json:"drawn,omitempty"` // the public rows are drawn from declared ranges
+	Rows      string   `json:"rows"`            // SHA-256 of the numbers of the public rows that are questions
 }
 
 // Head is the first line of a file of counts, in JSON.

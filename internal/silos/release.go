@@ -2,6 +2,7 @@ package silos
 
 import (
 	"context"
+	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/aggregate/nearby"
+	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/student/published"
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/rng"
@@ -42,7 +44,7 @@ type settings struct {
 }
 
 func (s settings) plan() nearby.Plan {
-	return nearby.Plan{Questions: s.Questions, Near: s.Votes, Sigma: s.Sigma, Silos: s.SilosPerUnit}
+	return nearby.Plan{Questions: s.Questions, Near: s.Votes, Sigma: s.Sigma, Drawn: s.Drawn, Silos: s.SilosPerUnit}
 }
 
 type release struct {
@@ -149,7 +151,12 @@ func (r *release) draw(reserved []*ledger.Reservation, key rng.Key, out io.Write
 
 func (r *release) result(ctx context.Context, s *run.Session, done run.Done) (label.Result, error) {
 	values := map[string]float64{"sigma": r.as.Sigma, "votes": float64(r.as.Votes), "silos_per_unit": float64(r.as.SilosPerUnit)}
-	result := label.Result{Asked: r.Questions, Answered: r.Questions, Calibrated: r.Sigma == 0, Releasable: r.Seed == nil,
+	answered, err := r.answered()
+	if err != nil {
+		return label.Result{}, err
+	}
+	result := label.Result{Asked: r.Questions, Answered: answered, Declined: r.Questions - answered,
+		Calibrated: r.Sigma == 0, Releasable: r.Seed == nil,
 		Setting: aggregate.Setting{Mechanism: Mechanism, Queries: r.Questions, Values: values},
 		Resumed: done.Recorded, Complete: done.Complete, Entry: done.Entry, SHA256: done.SHA256}
 	e, err := r.as.plan().Event()
@@ -157,6 +164,22 @@ func (r *release) result(ctx context.Context, s *run.Session, done run.Done) (la
 		err = result.Charged(ctx, s.Ledger, s.Account, e)
 	}
 	return result, err
+}
+
+// answered returns the number of labels in the released file. Drawn questions may have no label.
+func (r *release) answered() (n int, err error) {
+	f, err := durable.OpenRegular(r.Out)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	lines, err := csv.NewReader(f).ReadAll()
+	for _, cells := range lines {
+		if cells[1] != "" {
+			n++
+		}
+	}
+	return n - 1, err // without the heading
 }
 
 // Describe returns a description of a run in a ledger, or "" if it is no run of silos.

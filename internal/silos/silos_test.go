@@ -149,6 +149,28 @@ func TestOtherCountsAreAnotherRun(t *testing.T) {
 	require.ErrorIs(t, testkit.Err(Release(t.Context(), c)), run.ErrOtherRun)
 }
 
+// declared reads the public table as rows that are drawn from ranges.
+func declared(c *Casting) {
+	path := filepath.Dir(c.Public.Path) + "/ranges.csv"
+	testkit.Must(0, os.WriteFile(path, []byte("x,-9.0..9.0\ny,-9.0..9.0\ncolour,r,s\n"), 0o600))
+	c.Reading.Ranges = testkit.Must(dataset.ReadRanges(path))
+}
+
+// Drawn questions with few noisy votes have no label, and a repetition counts the same labels.
+func TestDrawnQuestions(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	dir, seed := hospitals(t, numbers(0, 40)), uint64(1)
+	_, path := cast(t, dir, 0, manifest.Salt{}, func(c *Casting) { c.Questions = 80; declared(c) })
+	c := Config{Sum: testkit.Must(Add([]string{path})), Sigma: 5, Ledger: book(dir), Out: dir + "/labels.csv", Seed: &seed}
+	for range 2 {
+		r := testkit.Must(Release(t.Context(), c))
+		none := strings.Count(string(testkit.Must(os.ReadFile(c.Out))), ",,")
+		require.Equal(t, []int{80, 80 - none, none}, []int{r.Asked, r.Answered, r.Declined})
+		require.Positive(t, none)
+		require.LessOrEqual(t, none, 50, "ten labels for each class are kept")
+	}
+}
+
 // A run that is stopped anywhere ends with the same labels, and is charged once.
 func TestAStoppedReleaseResumes(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
@@ -201,6 +223,7 @@ func TestRefusals(t *testing.T) {
 		"classes":              {declared: 1, change: func(c *Casting) { c.Reading.Rule.Names = []string{"c", "b", "a"} }, says: "in classes$"},
 		"unit":                 {declared: 1, change: func(c *Casting) { c.Unit = "user" }, says: "in unit$"},
 		"features of own rows": {declared: 1, change: func(c *Casting) { c.Public.Path = c.Private.Path; c.Questions = 8 }, says: "public rows, features"},
+		"ranges":               {declared: 1, change: declared, says: "public rows, features, questions, ranges$"},
 		"columns":              {declared: 1, change: func(c *Casting) { c.Reading.CSV.Drop = []string{"y"} }, says: "public rows, features"},
 		"one silo twice":       {declared: 1, change: func(c *Casting) { c.Silo = "hospital 0" }, says: "the same silo"},
 		"a vote more of each than stated": {salts: 2, change: func(c *Casting) { c.Votes = 4 }, says: "does not list the units that voted",
@@ -338,11 +361,12 @@ func TestReadRefuses(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
-	c := Counts{Head{schemaName, true, "a", 4, Terms{"patient", "p", "f", []string{"no", "yes"}, 1, 2, hashOfRows([]int{5, 3})}},
+	c := Counts{Head{schemaName, true, "a", 4, Terms{"patient", "p", "f", []string{"no", "yes"}, 1, 2, false, hashOfRows([]int{5, 3})}},
 		[]int{5, 3}, []int64{1, 0, 0, 3}}
 	var b bytes.Buffer
 	require.NoError(f, c.Write(&b))
 	f.Add(b.Bytes())
+	c.Drawn = true
 	f.Add(testkit.Must(json.Marshal(c.Head)))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		c, err := Read(bytes.NewReader(text))

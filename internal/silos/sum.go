@@ -93,6 +93,7 @@ func (t Terms) differences(other Terms) (names []string) {
 		{"unit", t.Unit == other.Unit}, {"public rows", t.Pool == other.Pool}, {"features", t.Features == other.Features},
 		{"classes", slices.Equal(t.Classes, other.Classes)}, {"votes of a unit", t.Votes == other.Votes},
 		{"number of questions", t.Questions == other.Questions}, {"questions", t.Rows == other.Rows},
+		{"ranges", t.Drawn == other.Drawn},
 	} {
 		if !field.same {
 			names = append(names, field.name)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/silos"
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/internal/teachers/manifest"
@@ -18,6 +19,7 @@ import (
 type flags struct {
 	shell.PairFlags
 	votes, questions, size int
+	ranges                 string
 	silo, salt, out        string
 }
 
@@ -28,8 +30,8 @@ func New(g *shell.Globals) *cobra.Command {
 		func(cmd *cobra.Command, args []string) error { return f.run(cmd, g, args[0]) })
 	f.Add(cmd.Flags())
 	f.Complete(cmd)
-	shell.Declare(cmd.Flags(), "votes nearest", shell.To{"votes": &f.votes, "questions": &f.questions, "size": &f.size, "silo": &f.silo,
-		"salt": &f.salt, "out": &f.out})
+	shell.Declare(cmd.Flags(), "votes nearest", shell.To{"votes": &f.votes, "questions": &f.questions, "size": &f.size, "ranges": &f.ranges,
+		"silo": &f.silo, "salt": &f.salt, "out": &f.out})
 	return cmd
 }
 
@@ -56,7 +58,7 @@ func (f *flags) check(cmd *cobra.Command, private string) error {
 		}
 	}
 	for _, out := range f.outputs() {
-		if err := cmp.Or(out.CheckDistinct("an input of this command", private, f.Public, f.salt), out.CheckWritable()); err != nil {
+		if err := cmp.Or(out.CheckDistinct("an input of this command", private, f.Public, f.ranges, f.salt), out.CheckWritable()); err != nil {
 			return err
 		}
 	}
@@ -71,6 +73,11 @@ func (f *flags) run(cmd *cobra.Command, g *shell.Globals, private string) error 
 	reading, err := f.Reading(g)
 	if err != nil {
 		return err
+	}
+	if f.ranges != "" {
+		if reading.Ranges, err = dataset.ReadRanges(f.ranges); err != nil {
+			return shell.FaultError(err, "data")
+		}
 	}
 	var salt manifest.Salt
 	if f.salt != "" {
