@@ -92,6 +92,13 @@ func TestAddingARowRenamesNobody(t *testing.T) {
 	assert.NotEqual(t, read("12,a\n3,b\n").Units[0], read("1,2,a\n3,4,b\n").Units[0])
 }
 
+func TestAWholeNumberIsOneUnit(t *testing.T) {
+	for cell, unit := range map[string]string{"3": "3", "3.0": "3", "-3.00": "-3", "3.": "3", "03": "03", "3.5": "3.5", "a.0": "a.0", "1.0.0": "1.0.0", ".0": ".0", "-": "-"} {
+		got := testkit.Must(readCSV(strings.NewReader("u,x,c\n"+cell+",1,a\n"), "f.csv", CSVOptions{Unit: "u"}))
+		require.Equal(t, []string{unit}, got.Units)
+	}
+}
+
 func TestCSVErrorsSayWhereAndWhat(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string

@@ -44,7 +44,7 @@ func (t Task) Drawn(weights [][]float64, bins func(rows int) [][]int) (Task, err
 	ids := numbered("pool", n)
 	out.Pool = Set{Name: t.Name, X: x, Y: make([]int, n), Units: ids, IDs: ids, Classes: t.Classes, Provenance: "drawn from declared ranges"}
 	if weights != nil {
-		out.Private.X, out.Test.X = r.rescale(out.Encoder, t.Private.X), r.rescale(out.Encoder, t.Test.X)
+		out.Private.X, out.Test.X = r.Rescale(out.Encoder, t.Private.X), r.Rescale(out.Encoder, t.Test.X)
 	}
 	return out, nil
 }
@@ -127,8 +127,8 @@ func (d declared) drawn(bin int, rnd *rand.Rand) string {
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
-// rescale converts rows encoded with equal weights to the encoding of another encoder with the same columns.
-func (r *Ranges) rescale(to *Encoder, x blas32.General) blas32.General {
+// Rescale converts rows encoded with equal weights to the encoding of another encoder with the same columns.
+func (r *Ranges) Rescale(to *Encoder, x blas32.General) blas32.General {
 	out := blas32.General{Rows: x.Rows, Cols: x.Cols, Stride: x.Cols, Data: make([]float32, x.Rows*x.Cols)}
 	for i := range x.Rows {
 		dst, src := out.Data[i*x.Cols:(i+1)*x.Cols], x.Data[i*x.Stride:i*x.Stride+x.Cols]

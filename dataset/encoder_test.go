@@ -369,7 +369,7 @@ func TestCellsAreThoseOfTheTable(t *testing.T) {
 	}
 	along := testkit.Must(task.Drawn(nil, given))
 	require.Equal(t, given(fewestDrawn), task.Ranges.Cells(testkit.Must(task.Ranges.encoder.Encode(along.Questions))))
-	require.InDeltaSlice(t, task.Private.X.Data, out.Ranges.rescale(out.Ranges.encoder, task.Private.X).Data, 1e-5)
+	require.InDeltaSlice(t, task.Private.X.Data, out.Ranges.Rescale(out.Ranges.encoder, task.Private.X).Data, 1e-5)
 	require.NotEqual(t, task.Private.X.Data, out.Private.X.Data)
 	require.NoError(t, out.validate())
 	mean, square := 0.0, 0.0

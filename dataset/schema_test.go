@@ -272,6 +272,13 @@ func TestEmbeddingsOfATable(t *testing.T) {
 		"short.npy: has 59 rows, and the table t.csv has 60; there is one row of features for each row of the table; "+ownerNotice)
 	require.ErrorContains(t, testkit.Err(s.ReadPrivate(Source{Path: x, Embeddings: x})), "is no table")
 	require.ErrorContains(t, testkit.Err(s.ReadPrivate(Source{Path: table, Embeddings: y})), "y.txt")
+	folder := filepath.Dir(put(t, dir, "folder/a.png", picture(t, 2, color.Gray{3})))
+	require.ErrorContains(t, testkit.Err2(ReadPublic(Source{Path: folder, Embeddings: x}, Reading{})), "is no table")
+
+	other, _ := testkit.Must2(ReadPublic(Source{Path: table, Embeddings: x}, Reading{CSV: open.CSV, Rule: ClassRule{Names: []string{"9", "1"}, Other: "rest"}}))
+	got := testkit.Must(other.ReadPrivate(Source{Path: table, Embeddings: x}))
+	require.Equal(t, []string{"9", "1", "rest"}, got.Classes)
+	require.Equal(t, slices.Repeat([]int{2, 1}, 30), got.Y, "no row is left out")
 	open.CSV.Text = "note"
 	require.ErrorContains(t, testkit.Err(Open(table, open)), "embeddings beside them")
 	require.ErrorContains(t, testkit.Err(Open(x, Options{Embeddings: x})), "is no table")

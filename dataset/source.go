@@ -75,18 +75,19 @@ func (r Reading) open(src Source, optional bool) (*Table, error) {
 		return nil, &fault.Error{File: src.Path, What: "cannot be read", Err: err,
 			Fix: "give a CSV, Parquet, NPY or idx file, or a folder of images"}
 	}
-	if info.IsDir() && (r.CSV.Text == "" || isPictureFolder(src.Path)) {
-		return r.openFolder(src, optional)
-	}
+	pictures := info.IsDir() && (r.CSV.Text == "" || isPictureFolder(src.Path))
 	var head []byte
 	if !info.IsDir() {
 		if head, err = firstBytes(src.Path); err != nil {
 			return nil, err
 		}
 	}
-	if src.Embeddings != "" && magicOf(head) != "" {
+	if src.Embeddings != "" && (pictures || magicOf(head) != "") {
 		return nil, wrong(src.Path, "is no table, and embeddings are given beside it", "a table gives label and unit of each embedding",
 			"give a table, or leave --embeddings out")
+	}
+	if pictures {
+		return r.openFolder(src, optional)
 	}
 	switch magicOf(head) {
 	case npy.Magic:
@@ -113,9 +114,6 @@ func (r Reading) open(src Source, optional bool) (*Table, error) {
 	}
 	opt := r.CSV
 	opt.Rule, opt.Optional = r.Rule, optional
-	if optional {
-		opt.Rule.Other = ""
-	}
 	if src.Embeddings == "" {
 		return ReadTable(src.Path, opt)
 	}
@@ -205,15 +203,31 @@ func (r Reading) openNumbers(src Source, source rowSource, optional bool) (*Tabl
 	if src.Units == "" {
 		return t, nil
 	}
-	var err error
-	if t.Units, err = readLines(src.Units, t.Len()); err != nil {
-		return nil, err
+	return t, t.readUnits(src.Units, optional)
+}
+
+func (t *Table) readUnits(path string, optional bool) (err error) {
+	if t.Units, err = readLines(path, t.Len()); err != nil {
+		return err
 	}
-	if i := slices.IndexFunc(t.Units, isMissing); i >= 0 && !optional {
-		return nil, &fault.Error{File: src.Units, Row: i + 1, What: "has no unit",
-			Why: "every row must belong to a privacy unit", Fix: "fill in the unit"}
+	for i, unit := range t.Units {
+		if isMissing(unit) && !optional {
+			return &fault.Error{File: path, Row: i + 1, What: "has no unit",
+				Why: "every row must belong to a privacy unit", Fix: "fill in the unit"}
+		}
+		t.Units[i] = unitName(unit)
 	}
-	return t, nil
+	return nil
+}
+
+// unitName returns the name of the unit in a cell. The cells 3 and 3.0 are one unit, because programs that
+// write tables change whole numbers to decimals.
+func unitName(cell string) string {
+	whole, zeros, _ := strings.Cut(cell, ".")
+	if digits := strings.TrimPrefix(whole, "-"); digits == "" || strings.Trim(digits, "0123456789") != "" || strings.Trim(zeros, "0") != "" {
+		return cell
+	}
+	return whole
 }
 
 func (t *Table) setLabels(path string, labels []string, optional bool) (err error) {
@@ -328,14 +342,11 @@ func (r Reading) openFolder(src Source, optional bool) (*Table, error) {
 		classes[i], labelled = f.class, labelled || f.class != ""
 		t.ids = append(t.ids, f.name)
 	}
-	t.Units = t.ids
-	if src.Units != "" {
-		if t.Units, err = readLines(src.Units, len(files)); err != nil {
-			return nil, err
-		}
-	}
 	if labelled {
 		err = t.setLabels(src.Path, classes, optional)
 	}
-	return t, err
+	if t.Units = t.ids; src.Units == "" || err != nil {
+		return t, err
+	}
+	return t, t.readUnits(src.Units, optional)
 }

@@ -184,7 +184,7 @@ func (b *tableBuilder) add(r row) error {
 			return &fault.Error{File: b.path, Row: r.line, What: fmt.Sprintf("has no unit in column %q", b.names[b.unit]),
 				Why: "every row must belong to a privacy unit", Fix: "remove the row or fill in the unit"}
 		}
-		b.out.Units = append(b.out.Units, b.repeated.intern(unit))
+		b.out.Units = append(b.out.Units, b.repeated.intern(unitName(unit)))
 	}
 	b.out.Y = append(b.out.Y, y)
 	for k, j := range b.features {

@@ -128,13 +128,12 @@ func (n *near) release(ctx context.Context) (r *Report, err error) {
 	return r, err
 }
 
-// readDrawn reads the drawn pool and then the private rows again, because the pool determines the scales of
-// columns.
+// readDrawn reads the drawn pool, and changes the private rows to the scales of its columns.
 func (n *near) readDrawn() error {
 	schema, pool, err := dataset.ReadPublic(dataset.Source{Path: n.made(poolFile)}, n.declaredReading())
 	if err == nil {
 		n.public = &public{Schema: schema, pool: pool}
-		n.private, err = n.ReadPrivate(n.Private)
+		n.private.X = n.drawn.ranges.Rescale(schema.Encoder, n.private.X)
 	}
 	return err
 }
