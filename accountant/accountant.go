@@ -9,13 +9,13 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// An Accountant collects the events of one run and bounds their total privacy cost. Its methods Epsilon and
-// Delta do not change the account. Implementations are not safe for concurrent use.
+// An Accountant collects the events of one run and bounds their total privacy cost. Epsilon and Delta do not
+// change the account. Concurrent use is not safe.
 type Accountant interface {
-	// Compose adds e, count times, adaptively composed with all earlier events. On an error it adds nothing.
+	// Compose adds count runs of e, adaptively composed with all earlier events. On an error it adds nothing.
 	// An unsupported event gives an *UnsupportedEventError.
 	Compose(e Event, count int64) error
-	// Epsilon bounds the epsilon of all composed events, at delta in [0, 1). If no finite epsilon is known,
+	// Epsilon bounds the epsilon of all composed events, at delta in [0, 1). If no finite bound is known,
 	// Upper is +Inf and the error is nil.
 	Epsilon(ctx context.Context, delta float64) (Bound, error)
 	// Delta bounds the delta of all composed events, at a finite epsilon >= 0.
@@ -31,8 +31,8 @@ type Bound struct {
 	FailureDelta float64    // part of delta used by failure probabilities
 	AtGridEdge   bool       // Order is the smallest or largest order tried; a wider grid may give a smaller Upper
 
-	// Floor is a lower bound of the cost of the dominating pairs. These pairs may cost more than the
-	// mechanisms that they dominate. Upper - Floor bounds the numerical error. Only [PLD] sets Floor.
+	// Floor is a lower bound on the cost of the dominating pairs of distributions. Mechanisms may cost less
+	// than the pairs that dominate them. So Upper - Floor bounds the numerical error. Only [PLD] sets Floor.
 	Floor      float64
 	GapReached bool // Upper - Floor is at most the configured gap
 	Points     int  // length of the longest window convolved; 0 for a closed form
@@ -42,23 +42,20 @@ type Bound struct {
 type Relation int
 
 const (
-	// AddRemove neighbours differ by the presence of one record.
+	// AddRemove neighbours differ by one added or removed record.
 	AddRemove Relation = iota + 1
-	// ReplaceOne neighbours differ by the content of one record.
+	// ReplaceOne neighbours differ in the content of one record.
 	ReplaceOne
 )
 
 var relationNames = names[Relation]{AddRemove: "add_remove", ReplaceOne: "replace_one"}
 
-// String returns the JSON name.
 func (r Relation) String() string {
 	return cmp.Or(relationNames[r], fmt.Sprintf("Relation(%d)", int(r)))
 }
 
-// MarshalText implements encoding.TextMarshaler.
 func (r Relation) MarshalText() ([]byte, error) { return relationNames.marshal(r, "relation") }
 
-// UnmarshalText implements encoding.TextUnmarshaler.
 func (r *Relation) UnmarshalText(text []byte) error {
 	if !relationNames.unmarshal(text, r) {
 		return fmt.Errorf("accountant: relation %q is neither add_remove nor replace_one", text)
@@ -97,15 +94,12 @@ func (n names[K]) unmarshal(text []byte, into *K) bool {
 
 var conversionNames = names[Conversion]{Improved: "improved", Classic: "classic"}
 
-// String returns the JSON name.
 func (c Conversion) String() string {
 	return cmp.Or(conversionNames[c], fmt.Sprintf("Conversion(%d)", int(c)))
 }
 
-// MarshalText implements encoding.TextMarshaler.
 func (c Conversion) MarshalText() ([]byte, error) { return conversionNames.marshal(c, "conversion") }
 
-// UnmarshalText implements encoding.TextUnmarshaler.
 func (c *Conversion) UnmarshalText(text []byte) error {
 	if !conversionNames.unmarshal(text, c) {
 		return fmt.Errorf("accountant: conversion %q is neither improved nor classic", text)
@@ -113,7 +107,7 @@ func (c *Conversion) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Epsilon converts a divergence bound >= 0 at one order above 1 to an epsilon at delta in [0, 1).
+// Epsilon converts a Rényi divergence >= 0 at an order above 1 to an epsilon at delta in [0, 1).
 func (c Conversion) Epsilon(order, divergence, delta float64) (float64, error) {
 	switch {
 	case c != Improved && c != Classic:
@@ -128,9 +122,9 @@ func (c Conversion) Epsilon(order, divergence, delta float64) (float64, error) {
 	return c.epsilon(order, divergence, mathx.Log(delta)), nil
 }
 
-// epsilon converts divergence r at order a to an epsilon at delta = e^logDelta. The proofs of both formulas
-// bound each outcome separately. So the formulas are also valid for the divergence on a part of the outcomes,
-// whose masses need not sum to one.
+// epsilon converts the Rényi divergence r at order a to an epsilon at delta = e^logDelta. The proofs of both
+// formulas bound each outcome separately. So the formulas are also valid for the divergence on a part of the
+// outcomes, whose masses need not sum to one.
 func (c Conversion) epsilon(a, r, logDelta float64) float64 {
 	switch {
 	case math.IsInf(r, 1):

@@ -13,7 +13,7 @@ import (
 type Method string
 
 const (
-	// ByAuto selects the smallest bound among the other methods that support the events.
+	// ByAuto selects the least bound among the other methods that support the events.
 	ByAuto Method = "auto"
 	// ByPLD selects the accountant [PLD]. An event without a known dominating pair is an error.
 	ByPLD Method = "pld"
@@ -21,7 +21,6 @@ const (
 	ByRDP Method = "rdp"
 )
 
-// ParseMethod returns the method with the given name.
 func ParseMethod(name string) (Method, error) {
 	switch m := Method(name); m {
 	case ByAuto, ByPLD, ByRDP:
@@ -41,14 +40,14 @@ type AutoConfig struct {
 func (c AutoConfig) NewAccount() (Accountant, error) { return NewAuto(c) }
 
 // Auto accounts for a run whose events are all fixed before its first output. It returns the smaller bound of
-// [RDP] and [PLD]. This bound is valid, because no output influences the choice between them.
+// [RDP] and [PLD], which is valid because no output influences the choice.
 //
-// Auto is not a filter. If outputs decide when a run stops, the bound of Auto is wrong: use the mode Filter
-// of package ledger.
+// Auto is not a filter. If outputs decide when a run stops, the bound is wrong: use the mode Filter of
+// package ledger.
 //
-// Auto uses only RDP if an event has no known dominating pair, or if there are more than 64 different events.
-// Auto also uses only RDP if PLD would need more than 2^27 grid points (a few seconds). This limit is not a
-// time, so the same events have the same bound on every machine.
+// Auto uses only RDP if an event has no known dominating pair, for more than 64 different events, and if PLD
+// would need more than 2^27 grid points (a few seconds). This limit is not a time, so that the bound is the
+// same on every machine.
 type Auto struct {
 	cfg  AutoConfig
 	rdp  *RDP
@@ -61,11 +60,10 @@ var _ Accountant = (*Auto)(nil)
 const (
 	// maxTightPairs bounds the number of different dominating pairs of an Auto account, to bound its time.
 	maxTightPairs = 64
-	// maxTightWork bounds the number of grid points that one query processes.
+	// maxTightWork bounds the number of grid points that a PLD query processes.
 	maxTightWork = 1 << 27
 )
 
-// NewAuto returns an empty account.
 func NewAuto(cfg AutoConfig) (*Auto, error) {
 	if cfg.Method == "" {
 		cfg.Method = ByAuto
@@ -88,7 +86,6 @@ func NewAuto(cfg AutoConfig) (*Auto, error) {
 	return t, nil
 }
 
-// Compose implements Accountant.
 func (t *Auto) Compose(e Event, count int64) error {
 	if t.pld != nil {
 		if err := t.pld.Compose(e, count); err != nil {
@@ -105,12 +102,11 @@ func (t *Auto) Compose(e Event, count int64) error {
 	return t.rdp.Compose(e, count) // if PLD succeeds, RDP does too
 }
 
-// Claim is the privacy cost of a list of events, and the method that proves it.
+// Claim is the privacy cost of a list of events, with the method that proves it.
 type Claim struct {
 	Bound
 	By Method // ByPLD or ByRDP
-	// Lack is the reason why privacy loss distributions gave no bound. It is nil if they gave a bound or were
-	// not tried.
+	// Lack is the reason why PLD gave no bound, or nil if PLD gave a bound or was not tried.
 	Lack error
 }
 
@@ -142,19 +138,18 @@ func (t *Auto) least(ask func(Accountant) (Bound, error)) (Claim, error) {
 	return c, nil
 }
 
-// Epsilon implements Accountant. It returns the bound of Claim.
+// Epsilon returns the bound of Claim.
 func (t *Auto) Epsilon(ctx context.Context, delta float64) (Bound, error) {
 	c, err := t.Claim(ctx, delta)
 	return c.Bound, err
 }
 
-// Delta implements Accountant.
 func (t *Auto) Delta(ctx context.Context, epsilon float64) (Bound, error) {
 	c, err := t.least(func(a Accountant) (Bound, error) { return a.Delta(ctx, epsilon) })
 	return c.Bound, err
 }
 
-// Rough implements Rougher. It returns an RDP account, or nil if the method is ByRDP.
+// Rough implements Rougher by an RDP account. It returns nil if the method is ByRDP.
 func (t *Auto) Rough() Accountant {
 	if t.cfg.Method == ByRDP {
 		return nil
@@ -164,8 +159,8 @@ func (t *Auto) Rough() Accountant {
 
 func (t *Auto) leaveLowerEnds() bool { return t.pld != nil && t.pld.leaveLowerEnds() }
 
-// Epsilon returns the total privacy cost of the events by method m. ByAuto returns the smallest cost among
-// the methods that support all events. The events must be fixed before any output is seen (see [Auto]).
+// Epsilon returns the total privacy cost of the events by method m. The events must be fixed before any
+// output is seen (see [Auto]).
 func Epsilon(ctx context.Context, m Method, rel Relation, delta float64, events ...Event) (Claim, error) {
 	t, err := NewAuto(AutoConfig{Relation: rel, Method: m})
 	if err != nil {

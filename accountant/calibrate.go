@@ -10,7 +10,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// A NewAccount function returns an empty account for one trial of a calibration (as RDPConfig.NewAccount).
+// A NewAccount function returns an empty account for one trial of a calibration, as RDPConfig.NewAccount
+// does.
 type NewAccount func() (Accountant, error)
 
 // NewAccount returns an empty RDP account.
@@ -28,17 +29,17 @@ func epsilonOfEvent(ctx context.Context, newAccount NewAccount, e Event, delta f
 }
 
 // A Rougher is a slow account that can create a fast account with larger or equal bounds. Calibrations search
-// with the fast account first and then refine the result with the slow account.
+// with the fast account first and refine the result with the slow account.
 type Rougher interface {
 	// Rough returns an empty fast account, or nil if none exists.
 	Rough() Accountant
 }
 
-// roughTolerance is the relative tolerance of a search with a rough account, whose bounds are 1 % or more too
+// roughTolerance is the relative tolerance of a search with a rough account. Its bounds are 1 % or more too
 // large.
 const roughTolerance = 1e-3
 
-// leaveLowerEnds makes the account omit Bound.Lower. It returns false if the account cannot do that.
+// leaveLowerEnds turns off Bound.Lower. It returns false if the account cannot do so.
 type upperEnds interface{ leaveLowerEnds() bool }
 
 type cheaperAccount struct {
@@ -46,8 +47,8 @@ type cheaperAccount struct {
 	of        func(account Accountant) Accountant // converts the real account; returns nil if it cannot
 }
 
-// cheaper returns the accounts for the first two searches. The first account is rough. The second account
-// omits Bound.Lower, which halves the work and rarely changes Bound.Upper.
+// cheaper returns the accounts for the first two searches. The first is rough. The second omits Bound.Lower,
+// which halves the work and rarely changes Bound.Upper.
 func cheaper() []cheaperAccount {
 	rough := func(account Accountant) Accountant {
 		if slow, ok := account.(Rougher); ok {
@@ -88,7 +89,8 @@ func inTurn(newAccount NewAccount, search func(newAccount NewAccount, from start
 	return search(newAccount, from, noiseTolerance)
 }
 
-// tried returns a function from a parameter to the epsilon of its event. Epsilons are cached by event.
+// tried returns a function from a parameter to the bound on the epsilon of event(parameter). It caches the
+// bounds by event.
 func tried[T int64 | float64](ctx context.Context, newAccount NewAccount, target Target, event func(T) (Event, error)) func(T) (Bound, error) {
 	type claim struct {
 		event Event
@@ -116,12 +118,12 @@ func tried[T int64 | float64](ctx context.Context, newAccount NewAccount, target
 	}
 }
 
-// CalibrateNoise returns the least noise for which the event meets the target, with its bound. The privacy
+// CalibrateNoise returns the least noise for which event(noise) meets the target, and its bound. The privacy
 // cost of the event must fall as the noise grows. The search covers noise from 1e-6 to 1e15. The relative
 // tolerance of the noise is 1e-8, or 1e-6 where the bound jumps. For small integer noise the cost is not
-// quite monotone. The result then meets the target, but a smaller noise may also meet it. The error is a
-// *NoBracketError if no noise in the range meets the target, or if the least noise, 1e-6, already meets it.
-// An error of the argument event ends the search and is returned unchanged.
+// quite monotone: the result meets the target, but a smaller noise may also meet it. The error is a
+// *NoBracketError if no noise in the range meets the target, or if noise 1e-6 meets it. An error of event
+// ends the search and is returned unchanged.
 func CalibrateNoise(ctx context.Context, newAccount NewAccount, target Target, event func(noise float64) (Event, error)) (float64, Bound, error) {
 	if err := target.validate(); err != nil {
 		return 0, Bound{}, err
@@ -132,9 +134,9 @@ func CalibrateNoise(ctx context.Context, newAccount NewAccount, target Target, e
 	return found.parameter, best, err
 }
 
-// CalibrateProbability returns the largest sampling probability for which the event meets the target, with
-// its bound. The relative tolerance is 1e-8. The error is a *NoBracketError if no probability in [1e-15, 1]
-// meets the target.
+// CalibrateProbability returns the largest sampling probability for which event(probability) meets the
+// target, and its bound. The relative tolerance is 1e-8. The error is a *NoBracketError if no probability in
+// [1e-15, 1] meets the target.
 func CalibrateProbability(
 	ctx context.Context, newAccount NewAccount, target Target, event func(probability float64) (Event, error),
 ) (float64, Bound, error) {
@@ -160,8 +162,8 @@ func CalibrateProbability(
 	return 1 / inverse, b, err
 }
 
-// CalibrateCount returns the largest count of steps or queries for which the event meets the target, with its
-// bound. The error is a *NoBracketError if a count of 1 misses the target, or a count of 2^53 meets it.
+// CalibrateCount returns the largest count of steps or queries for which event(count) meets the target, and
+// its bound. The error is a *NoBracketError if a count of 1 misses the target, or a count of 2^53 meets it.
 func CalibrateCount(ctx context.Context, newAccount NewAccount, target Target, event func(count int64) (Event, error)) (int64, Bound, error) {
 	if err := target.validate(); err != nil {
 		return 0, Bound{}, err
@@ -172,7 +174,7 @@ func CalibrateCount(ctx context.Context, newAccount NewAccount, target Target, e
 	return int64(found.parameter), best, err
 }
 
-// Affordable returns the largest count for which the event meets the target. It returns 0 if a count of 1
+// Affordable returns the largest count for which event(count) meets the target. It returns 0 if a count of 1
 // misses the target, and 2^53 if a count of 2^53 meets it. Other errors are as in [CalibrateCount].
 func Affordable(ctx context.Context, newAccount NewAccount, target Target, event func(count int64) (Event, error)) (int64, error) {
 	n, _, err := CalibrateCount(ctx, newAccount, target, event)
@@ -186,7 +188,7 @@ func Affordable(ctx context.Context, newAccount NewAccount, target Target, event
 	return int64(bracket.Last), nil
 }
 
-// CalibrateGaussian returns the least noise multiplier for which one Gaussian release meets the target, with
+// CalibrateGaussian returns the least noise multiplier for which one Gaussian release meets the target, and
 // its bound. The relative tolerance is 1e-10. The formula is exact (Balle, Wang 2018). Delta must be above 0.
 func CalibrateGaussian(target Target) (float64, Bound, error) {
 	if err := target.validate(); err != nil {
@@ -223,7 +225,7 @@ func GaussianDelta(noiseMultiplier, epsilon float64) (float64, error) {
 }
 
 // GaussianEpsilon returns the smallest epsilon >= 0 of one Gaussian release at delta in (0, 1). Rounding
-// errors may make the result slightly too small.
+// errors may make it slightly too small.
 func GaussianEpsilon(noiseMultiplier, delta float64) (float64, error) {
 	if err := within("gaussian", "noise_multiplier", ">0", noiseMultiplier); err != nil {
 		return 0, err
@@ -234,8 +236,8 @@ func GaussianEpsilon(noiseMultiplier, delta float64) (float64, error) {
 	return mathx.GaussianEpsilon(noiseMultiplier, delta), nil
 }
 
-// GaussianNoise returns the smallest noise multiplier for which one release is (epsilon, delta)-private.
-// epsilon must be at least 0, and delta in (0, 1).
+// GaussianNoise returns the smallest noise multiplier for which one Gaussian release is (epsilon,
+// delta)-private, for epsilon >= 0 and delta in (0, 1).
 func GaussianNoise(epsilon, delta float64) (float64, error) {
 	if err := within("gaussian", "epsilon", ">=0", epsilon); err != nil {
 		return 0, err
@@ -255,8 +257,8 @@ func GaussianNoise(epsilon, delta float64) (float64, error) {
 	return math.Exp(mathx.Bisect(f, lo, hi)), nil
 }
 
-// RiskTarget is a limit on membership attacks. Every attack with a false positive rate of at most FalseAlarms
-// must have a true positive rate of at most Found.
+// RiskTarget is a limit on membership attacks: an attack with a false positive rate of at most FalseAlarms
+// has a true positive rate of at most Found.
 type RiskTarget struct {
 	Found       float64 // in (FalseAlarms, 1)
 	FalseAlarms float64 // in (0, 1)
@@ -275,8 +277,8 @@ func (t RiskTarget) validate() error {
 
 const riskTolerance = 1e-4
 
-// CalibrateRisk returns the least noise at which the event meets the target. The Interval contains the true
-// positive rate of the best attack, and its Upper is at most target.Found. The relative tolerance of the
+// CalibrateRisk returns the least noise for which event(noise) meets the target. The Interval contains the
+// true positive rate of the best attack, and Upper is at most target.Found. The relative tolerance of the
 // noise is 1e-4. The range and the errors are as in [CalibrateNoise]. In a *NoBracketError, Target is the
 // (epsilon, delta) at which the search began.
 func CalibrateRisk(ctx context.Context, cfg AutoConfig, target RiskTarget, event func(noise float64) (Event, error)) (float64, Interval, error) {

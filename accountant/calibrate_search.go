@@ -9,7 +9,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Target is the (epsilon, delta) guarantee to be met.
+// Target is an (epsilon, delta) guarantee to meet.
 type Target struct {
 	Epsilon float64 // > 0
 	Delta   float64 // in [0, 1)
@@ -25,7 +25,6 @@ func (t Target) validate() error {
 	return nil
 }
 
-// ErrNoBracket is matched by every *NoBracketError.
 var ErrNoBracket = errors.New("accountant: the target is not between two trials")
 
 // NoBracketError reports a search in which all trials were on the same side of the target.
@@ -36,7 +35,6 @@ type NoBracketError struct {
 	Target    Target
 }
 
-// Error implements error.
 func (e *NoBracketError) Error() string {
 	relation := "still"
 	if e.Epsilon <= e.Target.Epsilon {
@@ -46,22 +44,20 @@ func (e *NoBracketError) Error() string {
 		e.Parameter, e.Last, e.Epsilon, relation, e.Target.Epsilon, e.Target.Delta)
 }
 
-// Is makes errors.Is(err, ErrNoBracket) hold.
 func (e *NoBracketError) Is(target error) bool { return target == ErrNoBracket }
 
 const (
-	minNoise = 1e-6
-	maxNoise = 1e15
-	maxCount = int64(1) << 53
-	// noiseTolerance is the relative tolerance of CalibrateNoise.
+	minNoise       = 1e-6
+	maxNoise       = 1e15
+	maxCount       = int64(1) << 53
 	noiseTolerance = 1e-8
 )
 
-// trial is one step of a search. The field position is log(noise) or -log(count), so the cost falls as the
-// position grows. The field excess is log(cost/target).
+// trial is a step of a search: position is log(noise) or -log(count), so the cost falls as the position
+// grows, and excess is log(cost/target).
 type trial struct{ position, excess float64 }
 
-// trials lists the trials of a search. The excess is nearly a linear function of the position, so
+// trials lists the steps of a search. The excess is nearly a linear function of the position, so
 // interpolation needs few trials.
 type trials struct {
 	made  []trial
@@ -104,8 +100,7 @@ func (t *trials) steepness() float64 {
 	return t.slope
 }
 
-// meets returns the position at which the excess equals the argument aim. It interpolates at most three
-// trials.
+// meets returns the position at which the excess equals aim, interpolated from at most three trials.
 func (t *trials) meets(aim float64) (position float64, ok bool) {
 	near := t.nearest(3, aim)
 	if len(near) == 0 {
@@ -138,16 +133,15 @@ func (t *trials) improves(last trial, aim float64) bool {
 	return true
 }
 
-// A start is where a search begins: the result of an earlier search, and the slope of the excess at this
-// result.
+// A start is the result of an earlier search, and the slope of the excess there. A search begins at a start.
 type start struct{ parameter, slope float64 }
 
-// The cost of a noise jumps slightly where the accountant changes its discretisation. At a jump, the search
+// The cost jumps slightly at a noise where the accountant changes its grid. At such a jump, the search
 // accepts a noise that is too large by the relative amount jumpTolerance.
 const jumpTolerance = 1e-6
 
 // leastNoise returns the least noise that meets the target, and its bound. The tolerance is relative.
-// Invariant: the noise hi meets the target with the bound best. The noise lo does not meet it.
+// Invariant: the noise hi meets the target with the bound best, and the noise lo does not meet it.
 func leastNoise(target Target, from start, tolerance float64, try func(noise float64) (Bound, error)) (start, Bound, error) {
 	t := trials{slope: from.slope}
 	var lo, hi float64 // 0 until found

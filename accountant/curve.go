@@ -10,8 +10,8 @@ import (
 // argument is the order a in (1, +Inf].
 type curve func(a float64) float64
 
-// chord bounds a log moment at a real order by the chord between the two nearest integer orders. This is an
-// upper bound, because a log moment is convex in the order.
+// chord bounds a log moment at a real order by the chord between the two nearest integer orders. A log moment
+// is convex in the order.
 func chord(a float64, moment func(order int) float64) float64 {
 	lo := math.Floor(a)
 	x := a - lo
@@ -168,7 +168,8 @@ func xCothLess1(x float64) float64 {
 	return x/math.Tanh(x) - 1
 }
 
-// atLeastTiny raises a divergence that underflows to 0, so that many runs of a mechanism still have a cost.
+// atLeastTiny replaces a divergence of 0 that comes from underflow, so that many runs of a mechanism still
+// have a cost.
 func atLeastTiny(divergence float64) float64 {
 	return math.Max(divergence, math.SmallestNonzeroFloat64)
 }

@@ -27,9 +27,9 @@ type Event interface {
 
 type row struct {
 	name string // in JSON
-	// mechanism and parameters are templates for printed text. Text of an outer event follows the text of its
-	// inner event. "{field}" stands for the field's value. "{^field}" stands for a value of a guarantee,
-	// rounded up. "{discrete}" stands for "discrete " or nothing.
+	// mechanism and parameters are templates for printed text. The text of an outer event follows the text of
+	// its inner event. "{field}" stands for the field's value, "{^field}" for a value of a guarantee, rounded
+	// up, and "{discrete}" for "discrete " or nothing.
 	mechanism, parameters string
 	attained              bool // some mechanism that the event describes attains the dominating pair
 }
@@ -39,24 +39,23 @@ const attained, bounded = true, false
 // These are optional methods of an event (more in flatten.go and properties.go). A leaf is an event that
 // flatten does not split further. A new event type also needs an entry in allEvents.
 type (
-	// check tests conditions on the parameters that the range tags of the fields cannot express.
+	// check tests conditions that the range tags of the fields cannot express.
 	checked interface{ check() error }
 	curved  interface{ curve() curve }
 	// sampledAs returns additive noise or a PureDP event that dominates the leaf, with and without sampling.
-	// same reports whether the leaf and the result cost exactly the same.
+	// The result same is true if the leaf and inner cost exactly the same.
 	sampleable interface {
 		sampledAs() (inner Event, same bool)
 	}
-	// sampledCurve returns the divergence curve of the noise on a Poisson sample.
 	sampledNoise interface{ sampledCurve(q float64) curve }
-	// group returns the event for neighbours that differ in n > 1 records. If an event lacks this method, or
-	// the result is nil, its (epsilon, delta) is scaled to the group.
+	// group returns the event for neighbours that differ in n > 1 records. Without this method, or if the
+	// result is nil, the event's (epsilon, delta) is scaled to the group.
 	groupable interface {
 		group(n int64) (Event, error)
 	}
 	// pair returns a pair of distributions that dominates one run of a leaf.
 	paired interface{ pair() (pld.Pair, error) }
-	// pairs adds pairs that dominate n runs of a leaf. A leaf has this method if one run needs several pairs.
+	// pairs adds several pairs that together dominate n runs of a leaf.
 	severalPairs interface {
 		pairs(s *pld.Sum, n int64) error
 	}
@@ -136,13 +135,11 @@ func addAttained(s *pld.Sum, e Event, n int64) (dominating bool) {
 	return e.row().attained
 }
 
-// ErrInvalidEvent is wrapped by every error for a parameter out of range.
 var ErrInvalidEvent = errors.New("accountant: invalid event")
 
 // maxDepth bounds the nesting depth of events, in memory and in JSON.
 const maxDepth = 64
 
-// Validate returns an error for the first parameter out of range in an event or its inner events.
 func Validate(e Event) error { return validTree(e, 0) }
 
 func validTree(e Event, depth int) error {
@@ -167,9 +164,9 @@ func validTree(e Event, depth int) error {
 	return nil
 }
 
-// check validates the parameters of the event, but not the inner events. The struct tag "in" is a field's
-// range, or the minimum of an integer. The tag "atleast" names another field whose value is also a minimum.
-// If a field tagged "alone" is invalid, the later fields are not checked.
+// check validates the parameters of an event, but not its inner events. The struct tag "in" is the range of a
+// field, or the minimum of an integer. The tag "atleast" names another field whose value is also a minimum.
+// If a field tagged "alone" is invalid, later fields are not checked.
 func check(e Event) error {
 	var wrong []error
 	v := reflect.ValueOf(e)
@@ -238,22 +235,17 @@ func atLeast(event, field string, x, least int64) error {
 	return nil
 }
 
-// ErrUnsupportedEvent is matched by every *UnsupportedEventError.
 var ErrUnsupportedEvent = errors.New("accountant: unsupported event")
 
-// UnsupportedEventError reports an event that an accountant does not support, and the reason.
 type UnsupportedEventError struct {
 	Event  Event
 	Reason string
 }
 
-// Error implements error.
 func (e *UnsupportedEventError) Error() string {
 	return fmt.Sprintf("accountant: %s is unsupported: %s", e.Type(), e.Reason)
 }
 
-// Type returns the JSON type of the event.
 func (e *UnsupportedEventError) Type() string { return typeName(e.Event) }
 
-// Is makes errors.Is(err, ErrUnsupportedEvent) hold.
 func (e *UnsupportedEventError) Is(target error) bool { return target == ErrUnsupportedEvent }

@@ -81,7 +81,7 @@ func (e RandomAllocation) flatten(t *terms, count int64) {
 }
 
 // gaussian returns Gaussian noise that dominates the event inner, with multiplier 0 if inner costs nothing.
-// exact reports whether both cost the same. Errors name the event outer.
+// The result exact is true if both cost the same. Errors name the event outer.
 func (t *terms) gaussian(outer, inner Event) (noise Gaussian, exact bool) {
 	if t.rel == ReplaceOne {
 		t.refuse(outer, allocationNeedsAddRemove)
@@ -101,7 +101,7 @@ func (t *terms) gaussian(outer, inner Event) (noise Gaussian, exact bool) {
 	return noise, exact
 }
 
-// blocks splits Steps into K blocks of at most two sizes, and calls f with each size and its count.
+// blocks divides Steps into K blocks of at most two sizes, and calls f with each size and its count.
 func (e RandomAllocation) blocks(f func(steps, count int64)) {
 	longer := e.Steps % e.K
 	f(e.Steps/e.K, e.K-longer)
@@ -115,7 +115,7 @@ func (e RandomAllocation) sigma() float64 {
 	return noise.NoiseMultiplier
 }
 
-// curve, pairs and attained apply only to an event that flatten has created.
+// curve, pairs and attained are valid only for an event that flatten created.
 func (e RandomAllocation) curve() curve {
 	if e.sigma() == 0 {
 		return infiniteCurve
@@ -301,8 +301,8 @@ func (m *allocationMoments) inverse(b float64) float64 {
 	return math.Max(0, log) + 1e-12*(1+math.Abs(gamma))
 }
 
-// laplaceStep is the distance between quadrature nodes in log theta: two thirds of the standard deviation of
-// the narrowest integrand. The relative error is then e^-40.
+// laplaceStep is the distance of quadrature nodes in log theta: two thirds of the standard deviation of the
+// narrowest integrand. The relative error is then e^-40.
 const laplaceStep = 0.04
 
 // transform tabulates log f at nodes z = log theta by the trapezoid rule, until f is negligible. At a node,

@@ -21,8 +21,8 @@ type Group struct {
 
 func (Group) row() row { return row{"group", "for groups", "of {size}", bounded} }
 
-// flatten adds the events rewritten for the group. Noise with a scaled sensitivity still attains its pair.
-// Other rewritten events are only upper bounds.
+// flatten adds the events for neighbours that differ by the group. Noise with a scaled sensitivity still
+// attains its pair. Other results are only upper bounds.
 func (e Group) flatten(t *terms, count int64) {
 	inner, err := e.Expand()
 	t.check(err)
@@ -48,7 +48,7 @@ func (e Group) group(n int64) (Event, error) {
 	return grouped(e.Event, m)
 }
 
-// Expand returns the inner event rewritten for neighbours that differ in Size records.
+// Expand returns the inner event for neighbours that differ in Size records.
 func (e Group) Expand() (Event, error) { return grouped(e.Event, e.Size) }
 
 func grouped(e Event, n int64) (Event, error) {
@@ -98,8 +98,8 @@ func holdsGroup(e Event) bool {
 
 const groupInSample = "a group inside a sample would be drawn as one: write the group around the sample"
 
-// dominated replaces an event that has no known lower bound. The event in the field "by" costs at least as
-// much. The field alsoCurve is nil, or an event whose Rényi curve is also an upper bound.
+// dominated replaces an event without a known lower bound. The event by costs at least as much. The event
+// alsoCurve, if not nil, has a Rényi curve that is also an upper bound.
 type dominated struct{ by, alsoCurve Event }
 
 func (e dominated) row() row {

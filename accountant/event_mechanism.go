@@ -64,8 +64,8 @@ func (DiscreteGaussian) row() row {
 		"discrete Gaussian, σ {sigma}, sensitivity {sensitivity}", attained}
 }
 
-// curve is from Canonne, Kamath, Steinke 2020, Theorem 4. The curve is tight if the order times the shift is
-// an integer.
+// curve is Theorem 4 of Canonne, Kamath, Steinke 2020. It is tight if the order times the shift is an
+// integer.
 func (e DiscreteGaussian) curve() curve             { return gaussianCurve(e.Sensitivity / e.Sigma) }
 func (e DiscreteGaussian) rho() float64             { return gaussianRho(e.Sensitivity / e.Sigma) }
 func (e DiscreteGaussian) sampledAs() (Event, bool) { return e, true }
@@ -200,7 +200,7 @@ func (e ExponentialMechanism) curve() curve                 { return boundedRang
 func (e ExponentialMechanism) guarantee() (guarantee, bool) { return guarantee{e.Epsilon, 0}, true }
 func (e ExponentialMechanism) pair() (pld.Pair, error)      { return pld.BoundedRange(e.Epsilon), nil }
 
-// rho returns the smaller of two zCDP bounds: by bounded range (Cesar, Rogers 2021) and by pure privacy.
+// rho returns the smaller of the zCDP bounds by bounded range (Cesar, Rogers 2021) and by pure privacy.
 func (e ExponentialMechanism) rho() float64 {
 	return math.Min(gaussianRho(e.Epsilon/2), pureRho(e.Epsilon))
 }
@@ -209,7 +209,7 @@ func (e ExponentialMechanism) group(n int64) (Event, error) {
 	return ExponentialMechanism{mathx.Up(e.Epsilon * float64(n))}, nil
 }
 
-// attained adds the pair of a selection between two candidates. One record swaps their scores.
+// attained adds the pair of a selection between two candidates whose scores one record swaps.
 func (e ExponentialMechanism) attained(s *pld.Sum, n int64) (dominating bool) {
 	s.AddOdds(e.Epsilon/2, n)
 	return false

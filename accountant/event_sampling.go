@@ -70,8 +70,8 @@ func (e PoissonSampled) form(t *terms) Event {
 }
 
 // oneGaussian returns the Gaussian release that dominates all leaves on the same sample. The squares of
-// sensitivity/sigma add up. exact reports whether both cost the same. ok is false if a leaf has no continuous
-// Gaussian noise.
+// sensitivity/sigma add up. The result exact is true if both cost the same, and ok is false if a leaf has no
+// continuous Gaussian noise.
 func oneGaussian(leaves *tally[Event]) (noise Gaussian, exact, ok bool) {
 	exact = true
 	squares := 0.0 // sum of (sensitivity/sigma)^2
@@ -88,7 +88,7 @@ func oneGaussian(leaves *tally[Event]) (noise Gaussian, exact, ok bool) {
 	return Gaussian{math.Max(math.SmallestNonzeroFloat64, shrink/math.Sqrt(squares))}, exact, true
 }
 
-// curve and pair apply only to an event that form has created.
+// curve and pair are valid only for an event that form created.
 func (e PoissonSampled) curve() curve {
 	if noise, ok := e.Event.(sampledNoise); ok {
 		return noise.sampledCurve(e.Probability)
@@ -112,9 +112,9 @@ func (e PoissonSampled) group(n int64) (Event, error) {
 // Noise multipliers are relative to the sensitivity under the relation of the account.
 //
 // Under replace_one the size of the data is public. The sensitivity of a clipped sum is then twice the
-// clipping norm. Under add_remove the sensitivity is the clipping norm. But an added record, if drawn, takes
-// the place of another record. So the event is accounted for a group of two. Under add_remove, Population
-// must be at most the size of the larger data set.
+// clipping norm. Under add_remove the sensitivity is the clipping norm. But an added record that is drawn
+// takes the place of another record, so the event is accounted for a group of two. Population must then be at
+// most the size of the larger data set.
 type SampledWithoutReplacement struct {
 	Size       int64 `json:"size" in:"0"`                      // in [0, Population]
 	Population int64 `json:"population" in:"1" atleast:"Size"` // >= 1
@@ -185,7 +185,7 @@ func (e SampledWithoutReplacement) pair() (pld.Pair, error) {
 	return one.OnFixedSample(e.Probability()), err
 }
 
-// attained adds the pair of two data sets: in one all records are equal, in the other one record differs.
+// attained adds the pair of two data sets: all records are equal in one, and one record differs in the other.
 func (e SampledWithoutReplacement) attained(s *pld.Sum, n int64) (dominating bool) {
 	inner, same, err := e.inside()
 	if err != nil || !same {
@@ -197,7 +197,6 @@ func (e SampledWithoutReplacement) attained(s *pld.Sum, n int64) (dominating boo
 	return false
 }
 
-// inside returns additive noise or a PureDP event that dominates Event.
 func (e SampledWithoutReplacement) inside() (inner Event, same bool, err error) {
 	if inner, same = sampledAs(e.Event); inner != nil {
 		return inner, same, nil
@@ -208,9 +207,9 @@ func (e SampledWithoutReplacement) inside() (inner Event, same bool, err error) 
 	return nil, false, &UnsupportedEventError{e, "no dominating pair is known for the event inside"}
 }
 
-// TruncatedPoisson is PoissonSampled with a cap. If more than MaxBatch records are drawn, the run may treat
+// TruncatedPoisson is PoissonSampled with a cap: if more than MaxBatch records are drawn, the run may treat
 // the batch in any way. For example, it may select MaxBatch records at random. Population is an upper bound
-// of the number of records, which determines the probability of such a batch.
+// on the number of records. It determines the probability that so many records are drawn.
 type TruncatedPoisson struct {
 	Probability float64 `json:"probability" in:"[0, 1]" alone:"true"` // in [0, 1]
 	MaxBatch    int64   `json:"max_batch" in:"1"`                     // >= 1

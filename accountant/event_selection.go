@@ -48,8 +48,8 @@ func (e PoissonSelection) group(n int64) (Event, error) {
 	return PoissonSelection{e.Mean, Group{n, e.Event}}, nil
 }
 
-// logMean returns the log of the expected number of runs, rounded up. The expectation is eta (1-gamma) /
-// (gamma (1-gamma^eta)), or (1/gamma - 1)/log(1/gamma) for eta = 0.
+// logMean returns the log of the expected number of runs, rounded up: eta (1-gamma) / (gamma (1-gamma^eta)),
+// or (1/gamma - 1)/log(1/gamma) for eta = 0.
 func (e Selection) logMean() float64 {
 	l := math.Log(e.Gamma)
 	shape := -l // the limit of (1-gamma^eta)/eta
@@ -61,8 +61,8 @@ func (e Selection) logMean() float64 {
 	return log - l - logShape + 8e-16*(math.Abs(l)+math.Abs(log)+math.Abs(logShape))
 }
 
-// selected is a selection that can be compared with ==, because its inner event is JSON. Either gamma or mean
-// is nonzero.
+// selected is a selection that == can compare, because its inner event is JSON. Either gamma or mean is
+// nonzero.
 type selected struct {
 	eta, gamma, mean float64
 	rel              Relation
@@ -75,8 +75,8 @@ func (e selected) pair() (pld.Pair, error) {
 	return pld.Pair{}, &UnsupportedEventError{e, "a selection has a divergence bound, but no known dominating pair"}
 }
 
-// selection adds a selection that is made count times. An inner event with a failure probability is an error,
-// because the number of runs is unbounded.
+// selection adds count selections. An inner event with a failure probability is an error, because the number
+// of runs is unbounded.
 func (t *terms) selection(e Event, leaf selected, inner Event, count int64) {
 	if base := t.alone(inner, 1); len(base.failures.Keys) > 0 {
 		t.refuse(e, "a selection among runs that may fail has no divergence bound")
@@ -99,9 +99,9 @@ func (e selected) base() curve {
 	return t.total()
 }
 
-// curve returns the divergence curve of the released run. The theorems bound the divergence at each order
-// separately. A divergence grows with the order, so the bounds of larger orders are also valid. curve returns
-// the least of them.
+// curve returns the Rényi divergence of the released run. The theorems bound the divergence at each order
+// separately. A divergence grows with the order, so the bounds at larger orders are also valid, and curve
+// returns the least.
 func (e selected) curve() curve {
 	base := e.base()
 	orders := DefaultOrders()

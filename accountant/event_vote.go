@@ -15,7 +15,8 @@ type GNMax struct {
 	Discrete bool    `json:"discrete,omitempty"` // discrete Gaussian noise on integer counts
 }
 
-// A moved vote changes two counts by 1. The L2 norm of this change is sqrt(2).
+// votes returns the noisy counts. A moved vote changes two counts by 1, so the L2 norm of the change is
+// sqrt(2).
 func (e GNMax) votes() gaussianVotes { return gaussianVotes{e.Sigma, math.Sqrt2, e.Discrete} }
 
 func (GNMax) row() row {
@@ -123,9 +124,9 @@ func (LNMax) row() row {
 	return row{"lnmax", "noisy argmax of votes", "{discrete}Laplace, scale {scale}", bounded}
 }
 
-// twice returns the event of one noisy count. LNMax costs two such events. A moved vote changes two counts,
-// and the argmax is post-processing of the noisy counts. An integer count that changes by 1 has the losses
-// +-1/Scale of a randomised response.
+// twice returns the event of one noisy count. LNMax costs two such events, because a moved vote changes two
+// counts, and the argmax is post-processing of the noisy counts. An integer count that changes by 1 has the
+// losses +-1/Scale of a randomised response.
 func (e LNMax) twice() Event {
 	if e.Discrete {
 		return RandomizedResponse{mathx.Up(1 / e.Scale)}
@@ -133,7 +134,7 @@ func (e LNMax) twice() Event {
 	return Laplace{e.Scale}
 }
 
-// curve returns the smaller of two bounds: the curve of two noisy counts and the curve of a PureDP argmax.
+// curve returns the smaller of two curves: of two noisy counts, and of PureDP{2/Scale}.
 func (e LNMax) curve() curve {
 	both, one := pureCurve(2/e.Scale), curveOf(e.twice())
 	return func(a float64) float64 { return math.Min(both(a), 2*one(a)) }
@@ -166,7 +167,7 @@ func (e LNMax) attained(s *pld.Sum, n int64) (dominating bool) {
 // whose probability exceeds its complement's by p.
 func tieOdds(logP float64) float64 { return 2 * math.Atanh(math.Exp(logP)*(1-1e-14)) }
 
-// normalOdds returns the log odds that a standard normal variable is below a.
+// normalOdds returns the log odds of N(0,1) < a.
 func normalOdds(a float64) float64 { return mathx.LogNormalCDF(a) - mathx.LogNormalCDF(-a) }
 
 // GNSS is one release of a real function plus Gaussian noise of standard deviation Sigma times S. S is a
@@ -223,7 +224,6 @@ type MStab struct {
 	Threshold float64 `json:"threshold" in:">=0"` // >= 0
 }
 
-// failure returns P[noise > Threshold], rounded up.
 func (e MStab) failure() float64 {
 	log := math.Max(-800, -e.Epsilon*e.Threshold) // e^-800 is already 0
 	return math.Min(1, mathx.Up(0.5*math.Exp(log)*(1+4e-16*(2-log))))
@@ -238,7 +238,7 @@ func (e MStab) flatten(t *terms, count int64) {
 	t.add(e, count)
 }
 
-// curve and pair bound the loss unless the noise exceeds Threshold. This failure is charged separately.
+// curve and pair bound the loss unless the noise exceeds Threshold, a failure that is charged separately.
 func (e MStab) curve() curve                 { return laplaceCurve(e.Epsilon) }
 func (e MStab) guarantee() (guarantee, bool) { return guarantee{e.Epsilon, e.failure()}, true }
 func (e MStab) pair() (pld.Pair, error)      { return pld.Laplace(e.Epsilon), nil }

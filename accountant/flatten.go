@@ -9,7 +9,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// terms is an event split into single mechanisms (leaves) and failure probabilities, with their counts.
+// terms is an event that is split into single mechanisms (leaves) and failure probabilities, with their
+// counts.
 type terms struct {
 	curves   tally[Event] // leaves, all comparable
 	failures tally[float64]
@@ -18,7 +19,8 @@ type terms struct {
 	err      error // first error; if it is set, the other fields are invalid
 }
 
-// flatten adds the event to t, count times, split into simpler events. An event without flatten is a leaf.
+// flatten adds count runs of the event to t, split into simpler events. An event without this method is a
+// leaf.
 type flattened interface{ flatten(t *terms, count int64) }
 
 type tally[K comparable] struct{ mathx.Multiset[K] }
@@ -102,7 +104,7 @@ func (t *terms) flatten(e Event, count int64) {
 	}
 }
 
-// alone returns the terms of an event that runs count times, without adding them to t.
+// alone returns the terms of count runs of e, and adds nothing to t.
 func (t *terms) alone(e Event, count int64) *terms {
 	inner := &terms{rel: t.rel, err: t.err}
 	inner.flatten(e, count)

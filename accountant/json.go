@@ -12,7 +12,6 @@ import (
 
 const schemaEvents = "pate.events/1"
 
-// maxJSON bounds the size of a document, in bytes.
 const maxJSON = 16 << 20
 
 // ErrBadJSON is wrapped by the errors for text that is not the JSON form of an event or a schedule. Causes
@@ -123,7 +122,7 @@ func writeEvents(b *bytes.Buffer, events []Event) error {
 	return nil
 }
 
-// UnmarshalEvent reads the JSON form of one event and validates it.
+// UnmarshalEvent reads the JSON form of an event and validates the event.
 func UnmarshalEvent(data []byte) (Event, error) {
 	if len(data) > maxJSON {
 		return nil, fmt.Errorf("%w: %d bytes, at most %d are read", ErrBadJSON, len(data), maxJSON)
@@ -186,7 +185,7 @@ func readEvents(data []byte, depth int) ([]Event, error) {
 	return events, nil
 }
 
-// object is a JSON object whose keys are read one by one. A key that is not read is an error.
+// object is a JSON object whose keys are read one by one. A key that was not read is an error.
 type object struct {
 	keys   []string
 	values map[string]json.RawMessage
@@ -287,7 +286,6 @@ func (o *object) done() error {
 	return nil
 }
 
-// MarshalJSON implements json.Marshaler.
 func (s Schedule) MarshalJSON() ([]byte, error) {
 	relation, err := s.Relation.MarshalText()
 	if err != nil {
@@ -305,7 +303,6 @@ func (s Schedule) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (s *Schedule) UnmarshalJSON(data []byte) error {
 	if len(data) > maxJSON {
 		return fmt.Errorf("%w: %d bytes, at most %d are read", ErrBadJSON, len(data), maxJSON)
@@ -357,7 +354,6 @@ func (s Schedule) valid() error {
 	return nil
 }
 
-// ParseSchedule reads the JSON form of a schedule.
 func ParseSchedule(data []byte) (Schedule, error) {
 	var s Schedule
 	err := s.UnmarshalJSON(data)

@@ -9,7 +9,6 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// PLDConfig is the configuration of a PLD account.
 type PLDConfig struct {
 	Relation  Relation // required
 	Gap       float64  // wanted width of an epsilon interval, at least 1e-9; 0 means 1e-3
@@ -43,7 +42,6 @@ type PLD struct {
 
 var _ Accountant = (*PLD)(nil)
 
-// NewPLD returns an empty account.
 func NewPLD(cfg PLDConfig) (*PLD, error) {
 	if _, err := cfg.Relation.MarshalText(); err != nil {
 		return nil, fmt.Errorf("accountant: PLDConfig.Relation must be AddRemove or ReplaceOne, got %v", cfg.Relation)
@@ -88,7 +86,7 @@ func (p *PLD) Compose(e Event, count int64) error {
 	return nil
 }
 
-// certainFailure returns a lower bound of the probability that any WithFailure event fails. Failures are
+// certainFailure returns a lower bound on the probability that some WithFailure event fails. Failures are
 // independent.
 func (p *PLD) certainFailure() float64 {
 	log := 0.0
@@ -130,8 +128,8 @@ func (p *PLD) Delta(ctx context.Context, epsilon float64) (Bound, error) {
 	return remembered(ctx, &p.deltas, epsilon, p.delta)
 }
 
-// sums returns the composition of the dominating pairs (above), and one or two compositions of the attained
-// pairs (below). If the dominating pairs are attained, the only element of below is above.
+// sums returns the composition of the dominating pairs (above), and one or two compositions of attained pairs
+// (below). If the dominating pairs are attained, below has only the element above.
 func (p *PLD) sums() (above *pld.Sum, below []*pld.Sum) {
 	above = new(pld.Sum)
 	for i, e := range p.terms.curves.Keys {
@@ -224,15 +222,15 @@ func (p *PLD) epsilon(ctx context.Context, delta float64) (Bound, error) {
 	return b, nil
 }
 
-// rdp returns an RDP account of the same events. Its results are also valid upper bounds.
+// rdp returns an RDP account of the same events, whose bounds are also valid.
 func (p *PLD) rdp() *RDP {
 	r, _ := NewRDP(RDPConfig{Relation: p.cfg.Relation}) // NewPLD checked the relation
 	r.terms = p.terms                                   // read only
 	return r
 }
 
-// atMost lowers b to the Rényi bound r if r is smaller. The curve of an event may be smaller than its pair
-// implies.
+// atMost lowers b to the Rényi bound r if r is smaller, since the curve of an event may be smaller than its
+// pair implies.
 func (b *Bound) atMost(r Bound, err error) {
 	if err == nil {
 		b.Upper = math.Min(b.Upper, r.Upper)
@@ -276,7 +274,7 @@ func (p *PLD) delta(ctx context.Context, epsilon float64) (Bound, error) {
 	return b, nil
 }
 
-// Rough implements Rougher with an RDP account.
+// Rough implements Rougher by an RDP account.
 func (p *PLD) Rough() Accountant {
 	r := p.rdp()
 	r.terms = terms{}

@@ -20,14 +20,14 @@ type Properties struct {
 	NoiseMultiplier float64
 	// Rho is the zCDP parameter, rounded up, or NaN if there is none.
 	Rho float64
-	// Twice is nil, or an event of which two adaptive runs cost at least as much as one run of the mechanism.
+	// Twice, if not nil, is an event of which two adaptive runs cost at least as much as one run of the
+	// mechanism.
 	Twice Event
 }
 
 type (
 	guaranteed interface{ guarantee() (guarantee, bool) }
-	// rho returns the zCDP parameter of a leaf, rounded up. For a leaf without this method, the parameter
-	// follows from epsilon.
+	// rho returns the zCDP parameter of a leaf, rounded up. Without this method it follows from epsilon.
 	concentrated interface{ rho() float64 }
 	related      interface{ relation() Relation }
 	// twice returns an event of which two runs cost at least as much as one run of the leaf.
@@ -70,7 +70,8 @@ func relationOf(e Event) Relation {
 	return 0
 }
 
-// guaranteeAnywhere is guaranteeOf, but returns false for an event that is defined for one relation only.
+// guaranteeAnywhere is like guaranteeOf, but returns false for an event that is defined for one relation
+// only.
 func guaranteeAnywhere(e Event) (guarantee, bool) {
 	if relationOf(e) != 0 {
 		return guarantee{}, false
@@ -103,8 +104,8 @@ type Part struct {
 
 type printer struct{ number, claim func(x float64) string }
 
-// Describe splits an event into its mechanisms and describes each in words. The function number formats a
-// parameter. The function claim formats a value of a guarantee and must round up.
+// Describe splits an event into its mechanisms and describes each of these in words. The function number
+// formats a parameter. The function claim formats a value of a guarantee and must round up.
 func Describe(e Event, number, claim func(x float64) string) []Part {
 	return describe(e, printer{number, claim})
 }

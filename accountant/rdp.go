@@ -9,7 +9,6 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// RDPConfig is the configuration of an RDP account.
 type RDPConfig struct {
 	Relation   Relation   // required
 	Orders     []float64  // Rényi orders to try, each > 1, +Inf allowed; nil means DefaultOrders with a search between them
@@ -27,7 +26,7 @@ type RDP struct {
 
 var _ Accountant = (*RDP)(nil)
 
-// NewRDP returns an empty account. If cfg has orders, Epsilon and Delta try only these orders.
+// NewRDP returns an empty account. If cfg has orders, Epsilon and Delta try only these.
 func NewRDP(cfg RDPConfig) (*RDP, error) {
 	if _, err := cfg.Relation.MarshalText(); err != nil {
 		return nil, fmt.Errorf("accountant: RDPConfig.Relation must be AddRemove or ReplaceOne, got %v", cfg.Relation)
@@ -46,7 +45,6 @@ func NewRDP(cfg RDPConfig) (*RDP, error) {
 	return &RDP{cfg: cfg, orders: orders, refine: refine}, nil
 }
 
-// Compose implements Accountant.
 func (r *RDP) Compose(e Event, count int64) error {
 	added, err := parse(e, count, r.cfg.Relation)
 	if err != nil {
@@ -77,8 +75,8 @@ func Divergence(rel Relation, order float64, e Event) (divergence, failure float
 
 func (r *RDP) failure() float64 { return r.terms.failure() }
 
-// Runs returns the single mechanisms of the composed events with their numbers of runs. The type of a
-// mechanism may be unexported.
+// Runs returns the single mechanisms of the composed events with their numbers of runs. Their types may be
+// unexported.
 func (r *RDP) Runs() []Repeated {
 	runs := make([]Repeated, len(r.terms.curves.Keys))
 	for i, e := range r.terms.curves.Keys {
@@ -103,7 +101,6 @@ func (r *RDP) RDP(orders []float64) (divergence []float64, failure float64, err 
 	return divergence, r.failure(), nil
 }
 
-// Epsilon implements Accountant.
 func (r *RDP) Epsilon(_ context.Context, delta float64) (Bound, error) {
 	if !(delta >= 0 && delta < 1) {
 		return Bound{}, fmt.Errorf("accountant: delta must be in [0, 1), got %v", delta)
@@ -141,7 +138,6 @@ func (r *RDP) Epsilon(_ context.Context, delta float64) (Bound, error) {
 	return b, nil
 }
 
-// Delta implements Accountant.
 func (r *RDP) Delta(_ context.Context, epsilon float64) (Bound, error) {
 	if !(epsilon >= 0) || math.IsInf(epsilon, 1) {
 		return Bound{}, fmt.Errorf("accountant: epsilon must be a finite number, at least 0, got %v", epsilon)

@@ -78,7 +78,6 @@ func (r *RDP) risk(ctx context.Context) (*Risk, error) {
 	return &Risk{By: ByRDP, d: [2]deltaCurve{curve, curve}, only: r.failure()}, nil
 }
 
-// Risk bounds the success of an attacker on all composed events.
 func (p *PLD) Risk(ctx context.Context) (*Risk, error) {
 	failure, sure := p.terms.failure(), p.certainFailure()
 	s, _ := p.sums()
@@ -160,8 +159,7 @@ type riskPoint struct {
 	Interval
 }
 
-// lowest searches for the epsilon with the least Upper. As a function of epsilon, Upper must have only one
-// local minimum.
+// lowest searches for the epsilon with the least Upper. Upper must have only one local minimum.
 func lowest(at func(epsilon float64) riskPoint) riskPoint {
 	const parts = 400
 	best := at(0)

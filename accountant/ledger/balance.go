@@ -9,8 +9,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// balance is the composition of all reservations: one divergence per Rényi order. A reservation adds to it,
-// in a time that does not grow with the number of earlier reservations.
+// balance is the composition of all reservations: one divergence per Rényi order. The time of a reservation
+// does not grow with the number of earlier reservations.
 type balance struct {
 	cfg     Config // Orders filled in
 	refine  bool   // search between orders, in mode Reserved with default orders
@@ -20,7 +20,8 @@ type balance struct {
 	carry   []float64
 	failure float64
 
-	// Finite default orders and their penalties, for the method gaussian. Set at first use.
+	// The next fields are the finite default orders and their penalties, for the method gaussian. The first
+	// use sets both.
 	aloneOrders, alonePenalty []float64
 
 	memo *Claim // result of total; nil after a new reservation
@@ -102,8 +103,8 @@ func penalty(a, delta float64) (float64, error) {
 	}
 }
 
-// chargeOf returns the charge of an event in JSON, without adding a reservation. The charge has an event of
-// its own, decoded from text, so the caller cannot change this event later.
+// chargeOf returns the charge for the JSON of an event, without a reservation. The event of the charge is
+// decoded from text, so the caller cannot change it later.
 func (b *balance) chargeOf(text []byte) (*charge, error) {
 	if c, ok := b.byText[string(text)]; ok {
 		return c, nil
@@ -173,9 +174,8 @@ func (b *balance) divergence(i int, more float64) float64 {
 	return (b.sum[i] + b.carry[i] + more) * (1 + sumSlack)
 }
 
-// onOrders returns the least epsilon over the orders, for all reservations and one more charge (the argument
-// more, which may be nil). In mode Filter this epsilon must stay within the budget, but it is not a
-// guarantee.
+// onOrders returns the least epsilon over the orders, for all reservations and the charge more, if not nil.
+// In mode Filter this epsilon must stay within the budget, but it is not a guarantee.
 func (b *balance) onOrders(more *charge) (float64, error) {
 	failure, curve := b.failure, []float64(nil)
 	if more != nil {

@@ -15,7 +15,6 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// ErrCorrupt matches every *CorruptError.
 var ErrCorrupt = errors.New("ledger: corrupt")
 
 // CorruptError reports the first line that is inconsistent with earlier lines. The charges of the ledger are
@@ -25,16 +24,14 @@ type CorruptError struct {
 	Reason string
 }
 
-// Error implements error.
 func (e *CorruptError) Error() string {
 	return fmt.Sprintf("%v: line %d: %s", ErrCorrupt, e.Line, e.Reason)
 }
 
-// Is makes errors.Is(err, ErrCorrupt) hold.
 func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
 
 // chain is the state of a ledger after all its lines. Its size does not grow with the number of lines, only
-// with the number of different events, runs, and gaps between commits.
+// with the number of different events, of runs, and of gaps between commits.
 type chain struct {
 	header  header
 	balance *balance
@@ -73,8 +70,7 @@ func (c *chain) start(h header) error {
 	return nil
 }
 
-// follow appends a line, given without its newline. If the line cannot be the next line, follow returns an
-// error.
+// follow appends a line, given without its newline, or returns an error if text cannot be the next line.
 func (c *chain) follow(text []byte) (line, error) {
 	l, err := decode(text)
 	if err != nil {
@@ -208,7 +204,7 @@ func (c *chain) sameEpsilon(says float64, more *charge) error {
 	if err != nil {
 		return err
 	}
-	if near(says, is) {
+	if nearlyEqual(says, is) {
 		c.above = says > c.balance.cfg.Epsilon || c.balance.cfg.Method() == accountant.ByPLD
 		return nil
 	}
@@ -217,15 +213,15 @@ func (c *chain) sameEpsilon(says float64, more *charge) error {
 		if err != nil {
 			return err
 		}
-		if is = best.Upper; near(says, is) {
+		if is = best.Upper; nearlyEqual(says, is) {
 			return nil
 		}
 	}
 	return fmt.Errorf("the line has epsilon %v, but its events give %v", says, is)
 }
 
-// near reports whether a and b are equal up to rounding differences between machines.
-func near(a, b float64) bool {
+// nearlyEqual reports whether a and b are equal up to rounding differences between machines.
+func nearlyEqual(a, b float64) bool {
 	return !math.IsInf(a-b, 0) && math.Abs(a-b) <= 1e-9*math.Max(math.Abs(a), math.Abs(b))
 }
 
@@ -294,7 +290,7 @@ func (r *lineReader) nextOf(k kind) (line, error) {
 
 var errLongLine = fmt.Errorf("the line is longer than %d bytes", maxLine)
 
-// next returns a line without its newline, valid until the next call. At the end of the file, next returns
+// next returns a line without its newline, valid until the next call. At the end of the file it returns
 // io.EOF and the bytes after the last newline.
 func (r *lineReader) next() ([]byte, error) {
 	text, err := r.r.ReadSlice('\n')
@@ -315,8 +311,8 @@ func (r *lineReader) next() ([]byte, error) {
 	return r.long[:len(r.long)-1], nil
 }
 
-// read appends all whole lines of r, and passes each line to visit (unless nil). It returns the bytes after
-// the last newline, or nil, without zero bytes that some file systems append after a power failure.
+// read appends all whole lines of r, and calls visit, if not nil, for each. It returns the bytes after the
+// last newline, without zero bytes that some file systems append after a power failure.
 func (c *chain) read(r io.Reader, visit func(line) error) (rest []byte, err error) {
 	lines := newLineReader(r)
 	for {

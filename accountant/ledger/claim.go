@@ -25,15 +25,15 @@ import (
 //
 // A ledger with privacy loss distributions refuses an event that bounds only Rényi divergences (see [Use]).
 
-// Claim is the epsilon of all reservations and the accountant that proved it.
+// Claim is the epsilon of all reservations, with the accountant that proved it.
 type Claim struct {
 	Epsilon float64           // sealed ledger: the larger of the seal and the upper bound of this version
 	By      accountant.Method // ByPLD or ByRDP
 	// Lack is the reason why privacy loss distributions gave no bound. It is nil if they gave a bound or were
 	// not tried.
 	Lack error
-	// Sealed is the epsilon of the seal, and Again the interval of this version. Both are set only if they
-	// differ.
+	// Sealed is the epsilon of the seal, and Again the interval that this version computes. Both are set only
+	// if they differ.
 	Sealed float64
 	Again  *accountant.Bound
 }
@@ -61,8 +61,8 @@ func (b *balance) claim(method accountant.Method, delta float64, more ...*charge
 	return claim, wrapped(err)
 }
 
-// total returns the epsilon of all reservations. In mode Reserved this epsilon is a guarantee. In mode Filter
-// it is the result of onOrders, which is not a guarantee.
+// total returns the epsilon of all reservations. In mode Reserved it is a guarantee. In mode Filter it is the
+// result of onOrders, which is not a guarantee.
 func (b *balance) total() (Claim, error) {
 	if b.memo != nil {
 		return *b.memo, nil
@@ -84,10 +84,10 @@ func (b *balance) total() (Claim, error) {
 	return claim, nil
 }
 
-// price returns two epsilons of all reservations plus one more charge (the argument more). The result line is
-// for the new line of the file, and the result total must fit the budget. Normally both are the epsilon of
-// onOrders, which is fast. If this epsilon exceeds the budget, or method is ByPLD, then total is the least
-// epsilon that the accountant proves. In this case, if method is ByRDP, line equals total.
+// price returns two epsilons of all reservations and the charge more: the result line is for the new line of
+// the file, and the result total must fit the budget. Normally both are the epsilon of onOrders, which is
+// fast. If this exceeds the budget, or method is ByPLD, total is the least epsilon that the accountant
+// proves. In this case, if method is ByRDP, line equals total.
 func (b *balance) price(method accountant.Method, more *charge) (line, total float64, err error) {
 	if line, err = b.onOrders(more); err != nil {
 		return 0, 0, err
@@ -177,7 +177,7 @@ func (c *chain) claimOfSeal(seal float64, by accountant.Method) (Claim, error) {
 		return Claim{}, err
 	}
 	proven := claim.Epsilon
-	if claim.Epsilon = math.Max(seal, proven); near(seal, proven) {
+	if claim.Epsilon = math.Max(seal, proven); nearlyEqual(seal, proven) {
 		return claim, nil
 	}
 	wrong := fmt.Errorf("the line has epsilon %v, but its events give %v", seal, proven)
@@ -198,8 +198,8 @@ func (c *chain) claimOfSeal(seal float64, by accountant.Method) (Claim, error) {
 	return claim, nil
 }
 
-// plausible reports whether another version can have written this seal. The parameter in is the interval of
-// this version.
+// plausible reports whether another version can have written this seal. The argument in is the interval that
+// this version computes.
 func plausible(seal float64, in accountant.Bound) bool {
 	return seal >= in.Lower && in.Upper-seal <= math.Max(claimGap, claimSlip*in.Upper)
 }

@@ -31,7 +31,6 @@ func (m Mode) String() string {
 	return fmt.Sprintf("Mode(%d)", int(m))
 }
 
-// MarshalText implements encoding.TextMarshaler.
 func (m Mode) MarshalText() ([]byte, error) {
 	if m != Reserved && m != Filter {
 		return nil, fmt.Errorf("ledger: %v is neither Reserved nor Filter", m)
@@ -39,7 +38,6 @@ func (m Mode) MarshalText() ([]byte, error) {
 	return []byte(m.String()), nil
 }
 
-// UnmarshalText implements encoding.TextUnmarshaler.
 func (m *Mode) UnmarshalText(text []byte) error {
 	for _, known := range []Mode{Reserved, Filter} {
 		if string(text) == known.String() {
@@ -50,7 +48,7 @@ func (m *Mode) UnmarshalText(text []byte) error {
 	return fmt.Errorf("ledger: mode %q is neither reserved nor filter", text)
 }
 
-// Noise is the source of all noise charged to a ledger. It is "" if unknown.
+// Noise is the source of all noise that is charged to a ledger, or "" if unknown.
 type Noise string
 
 const (
@@ -60,15 +58,15 @@ const (
 	SeededNoise Noise = "seeded"
 )
 
-// Config holds the fixed settings of a ledger. The first line of the file contains the Config. Opening the
-// file again compares every field.
+// Config holds the fixed settings of a ledger. The first line of the file contains it. Opening the file again
+// compares every field.
 type Config struct {
 	Unit     string              // protected unit, such as "record", "user", "silo"; required
 	Relation accountant.Relation // required
 	Epsilon  float64             // budget; finite and > 0
 	Delta    float64             // in (0, 1)
 	Mode     Mode                // default Reserved
-	// Orders are the Rényi orders, each above 1. In mode Reserved the total uses the best order, and nil
+	// Orders holds the Rényi orders, each above 1. In mode Reserved the total uses the best order, and nil
 	// means accountant.DefaultOrders with a search between these orders. In mode Filter the finite orders
 	// share Delta evenly, and nil means the one order that admits the largest Gaussian cost. Order +Inf adds
 	// up pure epsilons and uses no Delta.
@@ -87,7 +85,7 @@ type Config struct {
 	// see [Ledger.Run].
 	Run string
 	// Data identifies the private input, for example by the SHA-256 of a vote file. It is optional. An
-	// existing file must have the same Data. Data is compared, not interpreted.
+	// existing file must have the same Data, which is not interpreted.
 	Data string
 	// Noise is the source of all noise. It is optional, but a statement without Noise does not allow release.
 	Noise Noise
@@ -130,7 +128,6 @@ const (
 	maxOrders = 4096
 )
 
-// Method returns the accountant that proves the epsilon.
 func (c Config) Method() accountant.Method {
 	if c.Accountant == "" || c.Mode == Filter {
 		return accountant.ByRDP
@@ -194,7 +191,7 @@ func checkText(s string) error {
 	return nil
 }
 
-// ErrOtherConfig matches the error if a ledger file has a different Config.
+// ErrOtherConfig matches the error for a ledger file with a different Config.
 var ErrOtherConfig = errors.New("ledger: another configuration")
 
 // sameConfig returns an error that lists all different fields.

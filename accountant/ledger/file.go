@@ -15,7 +15,7 @@ import (
 )
 
 // ErrBroken matches the error of every Reserve, Begin and Commit after a failed write or sync. The contents
-// of the file are then unknown: open the file again to read them.
+// of the file are then unknown. Opening the file again reads them.
 var ErrBroken = errors.New("ledger: a write failed, so nothing may be released")
 
 type store interface {
@@ -162,11 +162,10 @@ func openFile(s store, c *chain, cfg Config, opt VerifyOptions) (*file, error) {
 	return f, wrapped(s.SyncFolder())
 }
 
-// settleBytes is the number of bytes at the end of a file that Open writes again.
 const settleBytes = 1 << 20
 
-// settle writes the end of the file again and syncs it. After a kill or a failed sync, this end may be only
-// in the memory of the kernel.
+// settle writes the last settleBytes bytes of the file again and syncs. After a kill or a failed sync, they
+// may be only in the memory of the kernel.
 func (f *file) settle() error {
 	if from := max(0, f.size-settleBytes); f.size > 0 {
 		end := make([]byte, f.size-from)
@@ -230,8 +229,8 @@ func (f *file) append(c *chain, lines ...line) error {
 
 var errShared = errors.New("another process wrote to the locked file, so locks do not work on this file system")
 
-// write appends lines to the file and syncs them. It checks that the size has not changed since the last
-// append, and reads the lines back.
+// write appends lines to the file, syncs, and reads the lines back. It checks that the size has not changed
+// since the last append.
 func (f *file) write(lines []byte) error {
 	size, err := f.store.Size()
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	"github.com/pate-go/pate/internal/buildinfo"
 )
 
-// schema names the file format.
 const schema = "pate.ledger/2"
 
 // header is the first line of a file. It determines how the epsilon of later lines is computed.
@@ -53,7 +52,7 @@ func checkID(id string) error {
 	return nil
 }
 
-// order is a Rényi order whose JSON form may be infinite.
+// order is a Rényi order, which may be infinite in JSON.
 type order float64
 
 func (o order) MarshalJSON() ([]byte, error) {

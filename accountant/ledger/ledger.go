@@ -17,7 +17,7 @@ import (
 var ErrSealed = errors.New("ledger: sealed: in mode Reserved all reservations come before the first use; " +
 	"later reservations need mode Filter")
 
-// Ledger charges events to one budget. It is safe for concurrent use.
+// Ledger charges events to one budget. Concurrent use is safe.
 type Ledger struct {
 	mu     sync.Mutex
 	chain  *chain
@@ -25,7 +25,7 @@ type Ledger struct {
 	own    *Run  // reservations without a named run
 	open   map[string]bool
 	closed bool
-	// recorded maps entries to outcomes committed before the file was opened.
+	// recorded maps entries to outcomes that were committed before the file was opened.
 	recorded map[int64][sha256.Size]byte
 }
 
@@ -49,9 +49,9 @@ func newLedger() *Ledger {
 }
 
 // Open creates or continues the ledger at path. It repairs a last line that was cut off (see the package
-// comment). It calls the functions in opt while the file is locked. Errors: ErrOtherConfig if an existing
-// file has a different Config, and a *CorruptError if the file is damaged or contradicts opt. A refused file
-// is not changed, except for this repair.
+// comment). It calls the functions in opt while the file is locked. A file with a different Config gives
+// ErrOtherConfig. A file that is damaged or contradicts opt gives a *CorruptError. A refused file is not
+// changed, except for this repair.
 //
 // The file stays locked until Close or until the process ends. While another process or another Ledger holds
 // the file, Open blocks until ctx ends.
@@ -85,8 +85,7 @@ func openStore(s store, cfg Config, opt VerifyOptions) (*Ledger, error) {
 	return l, nil
 }
 
-// Close releases the file. After Close, Reserve and Commit fail with os.ErrClosed. A second Close has no
-// effect.
+// Close releases the file. Reserve and Commit then fail with os.ErrClosed. A second Close has no effect.
 func (l *Ledger) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -110,9 +109,9 @@ func (l *Ledger) usable() error {
 	return nil
 }
 
-// Reserve adds e to all earlier reservations, writes an entry to disk, and returns the reservation. Errors: a
-// *BudgetError if the total exceeds the budget, and in mode Reserved ErrSealed after the first use. After
-// these errors nothing is spent. After a failed write, this call and all later calls return ErrBroken.
+// Reserve adds e to all earlier reservations, writes an entry to disk, and returns the reservation. A total
+// above the budget gives a *BudgetError. In mode Reserved, ErrSealed follows the first use. After these
+// errors nothing is spent. After a failed write, this call and all later calls return ErrBroken.
 //
 // If Config.Run is set, the first calls return the entries of the opened file, in order and without a charge.
 // The events of these calls must equal the recorded events.
@@ -218,9 +217,8 @@ func (l *Ledger) Runs() []NamedRun {
 	return runs
 }
 
-// Epsilon returns the epsilon of all reservations at the ledger's delta. In mode Reserved this epsilon covers
-// all past and future releases. In mode Filter it decides about reservations only: the guarantee is the
-// budget.
+// Epsilon returns the epsilon of all reservations at the ledger's delta. In mode Reserved it covers all past
+// and future releases. In mode Filter it only decides about reservations, and the guarantee is the budget.
 func (l *Ledger) Epsilon() (float64, error) {
 	claim, err := l.Claim()
 	return claim.Epsilon, err
@@ -233,7 +231,6 @@ func (l *Ledger) Claim() (Claim, error) {
 	return l.chain.total()
 }
 
-// Config returns the configuration of the ledger.
 func (l *Ledger) Config() Config { return l.chain.header.config() }
 
 // Schedule returns all reserved events, in order of first reservation. Equal events are merged.

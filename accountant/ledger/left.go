@@ -12,13 +12,13 @@ import (
 )
 
 // Left is the rest of a budget under composition. It is larger than the budget minus the used epsilon: at a
-// budget of 2 with 1.2 used, about 1.55 is left. Left uses only Rényi divergences. If the ledger also uses
-// privacy loss distributions, more may fit than Left shows: see [Ledger.Fits] and [Ledger.LeastNoise].
+// budget of 2 with 1.2 used, about 1.55 is left. Left uses only Rényi divergences. With privacy loss
+// distributions more may fit: see [Ledger.Fits] and [Ledger.LeastNoise].
 type Left struct {
 	// Rho is the zCDP cost of the largest Gaussian release that fits. Its noise multiplier is 1/sqrt(2 Rho).
 	Rho float64
-	// Epsilon is the cost of this Gaussian release alone, at the ledger's delta and the best default order.
-	// If order +Inf admits a larger pure epsilon, Epsilon is that pure epsilon.
+	// Epsilon is the epsilon of this Gaussian release alone, at the ledger's delta and the best default
+	// order. If order +Inf admits a larger pure epsilon, Epsilon is that pure epsilon.
 	Epsilon float64
 }
 
@@ -40,7 +40,7 @@ func (b *balance) left() Left {
 }
 
 // gaussian returns the epsilon of one Gaussian release alone at the ledger's delta. It uses the default
-// orders, because a filter has few orders, and at these even a tiny release has a large epsilon.
+// orders, because a filter has few orders, at which even a tiny release has a large epsilon.
 func (b *balance) gaussian(rho float64) float64 {
 	if rho == 0 {
 		return 0
@@ -109,14 +109,13 @@ func (l *Ledger) trial() (accountant.Accountant, error) {
 	return &trial{balance: b, method: b.cfg.Method()}, nil
 }
 
-// trial is an accountant for all reservations plus one event.
+// trial is an accountant for all reservations and one more event.
 type trial struct {
 	balance *balance
 	method  accountant.Method
 	more    *charge
 }
 
-// Rough implements accountant.Rougher.
 func (t *trial) Rough() accountant.Accountant {
 	if t.method == accountant.ByRDP {
 		return nil
@@ -150,7 +149,6 @@ func (t *trial) Delta(context.Context, float64) (accountant.Bound, error) {
 	return accountant.Bound{}, errors.New("ledger: a trial has no delta of its own")
 }
 
-// ErrBudgetExceeded matches every *BudgetError.
 var ErrBudgetExceeded = errors.New("ledger: budget would be exceeded")
 
 // BudgetError reports an event that does not fit the budget. Nothing was spent or written.
@@ -163,7 +161,6 @@ type BudgetError struct {
 	Left    float64 // Epsilon of Ledger.Left
 }
 
-// Error implements error.
 func (e *BudgetError) Error() string {
 	if math.IsInf(e.Epsilon, 1) {
 		return fmt.Sprintf("ledger: the budget is epsilon %.6g at delta %g, and epsilon %.6g is spent; with this charge no epsilon would hold, "+
@@ -178,7 +175,6 @@ func (e *BudgetError) Error() string {
 	return text
 }
 
-// Is makes errors.Is(err, ErrBudgetExceeded) hold.
 func (e *BudgetError) Is(target error) bool { return target == ErrBudgetExceeded }
 
 var errExhausted = fmt.Errorf("%w: a reservation was cut off before its cost was written, so it counts as all that was left",
@@ -267,9 +263,9 @@ func (l *Ledger) Try(events ...accountant.Event) error {
 	return err
 }
 
-// afford returns the charge of an event and the epsilon of its line. It returns a *BudgetError if the event
-// does not fit the budget. If together is set, afford does not check the budget, and the caller must check it
-// for the whole batch.
+// afford returns the charge of an event and the epsilon for its line, or a *BudgetError if the event does not
+// fit the budget. If together is set, afford does not check the budget, and the caller must check the whole
+// batch.
 func (l *Ledger) afford(text []byte, together bool) (*charge, float64, error) {
 	b := l.chain.balance
 	more, err := b.chargeOf(text)

@@ -14,7 +14,6 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// maxLine is the largest length of a line in bytes.
 const maxLine = 1 << 20
 
 type kind uint8
@@ -32,8 +31,8 @@ const (
 //
 //	"prev":"…","check":"…"}
 //
-// The field prev is the SHA-256 of the previous line: it reveals changes of earlier lines. The field check is
-// the CRC-32C of the earlier bytes of this line: it reveals changes of the last line. A line has only one
+// The field prev is the SHA-256 of the previous line and reveals changes of earlier lines. The field check is
+// the CRC-32C of the earlier bytes of this line and reveals changes of the last line. A line has only one
 // valid form.
 type line struct {
 	number  int64
@@ -198,7 +197,7 @@ func (s *scanner) literal(want string) {
 	}
 }
 
-// key reads one of the names with its closing quote and colon.
+// key reads one of the names, with its closing quote and colon.
 func (s *scanner) key(names ...string) string {
 	if s.err != nil {
 		return ""
@@ -267,7 +266,7 @@ func (s *scanner) number() float64 {
 	return x
 }
 
-// method reads the accountant of a seal. It returns "" if the seal has none.
+// method reads the accountant of a seal, or returns "" if the seal has none.
 func (s *scanner) method() accountant.Method {
 	const name = `,"accountant":`
 	if s.err != nil || !bytes.HasPrefix(s.rest, []byte(name[:3])) {
@@ -307,7 +306,7 @@ func (s *scanner) hex(dst []byte) {
 
 func (s *scanner) quoted() []byte { return s.extent('"') }
 
-// extent reads a JSON string or object. The argument open is its first byte.
+// extent reads a JSON string or object, whose first byte is open.
 func (s *scanner) extent(open byte) []byte {
 	if s.err != nil {
 		return nil

@@ -44,8 +44,8 @@ func (u Use) fits(c Config) error {
 	return nil
 }
 
-// Reservation is a charge that may be used once. Only a Ledger creates reservations. A mechanism needs a
-// Reservation before it reads private data, so no run can be uncharged by accident.
+// Reservation is a charge that may be used once. Only a Ledger creates reservations. A mechanism needs one
+// before it reads private data, so no run can be uncharged by accident.
 type Reservation struct {
 	ledger *Ledger
 	index  int64
@@ -54,7 +54,7 @@ type Reservation struct {
 	mu    sync.Mutex
 	begun bool
 
-	// The next two fields are the outcome of a commit in this session. Ledger.mu guards them.
+	// The next fields are the outcome of a commit in this session. Ledger.mu guards them.
 	committed bool
 	outcome   [sha256.Size]byte
 }
@@ -65,12 +65,12 @@ func (r *Reservation) Event() accountant.Event { return r.charge.event }
 // Entry returns the index of the reservation in its ledger, from 1.
 func (r *Reservation) Entry() int64 { return r.index }
 
-// Relation returns the relation of the ledger.
 func (r *Reservation) Relation() accountant.Relation { return r.ledger.chain.header.Relation }
 
 // Begin marks the reservation as used by a mechanism whose worst case is e. In mode Reserved the first Begin
-// seals the ledger on disk. After an error the mechanism must not start. Errors: ErrNotReserved if e differs
-// from the charged event, or if the reservation was used before; ErrUnfit if use does not fit the ledger.
+// seals the ledger on disk. After an error the mechanism must not start. If e differs from the charged event,
+// or the reservation was used before, the error is ErrNotReserved. If use does not fit the ledger, it is
+// ErrUnfit.
 func (r *Reservation) Begin(e accountant.Event, use Use) error {
 	if r == nil || r.ledger == nil {
 		return fmt.Errorf("%w: the reservation does not come from a ledger", ErrNotReserved)
@@ -105,13 +105,12 @@ func (c *charge) is(e accountant.Event) bool {
 type Outcome struct {
 	Of    *Reservation
 	Bytes []byte // outcome; only its SHA-256 is written
-	// Hash replaces Bytes for a long outcome. It is the SHA-256 of the outcome.
+	// Hash, if not nil, is the SHA-256 of a long outcome and replaces Bytes.
 	Hash *[sha256.Size]byte
 }
 
-// Commit records the SHA-256 of an outcome. The outcome may be released only after Commit returns without an
-// error. A second Commit of the same outcome writes nothing. A second Commit with another outcome is an
-// error.
+// Commit records the SHA-256 of an outcome, which may be released only after Commit returns without an error.
+// A second Commit of the same outcome writes nothing. A second Commit of another outcome is an error.
 func (l *Ledger) Commit(r *Reservation, outcome []byte) error {
 	return l.CommitBatch([]Outcome{{Of: r, Bytes: outcome}})
 }
@@ -219,7 +218,7 @@ type Run struct {
 	back   []*Reservation // entries that were read from the file and not returned
 }
 
-// Run starts or continues the run with this id. A run can be open only once.
+// Run starts or continues the run with the given id. A run can be open only once.
 func (l *Ledger) Run(id string) (*Run, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -249,7 +248,6 @@ func (r *Run) resume(entries int64) {
 	r.replay = r.ledger.file.lines()
 }
 
-// Reserve reserves an event for this run.
 func (r *Run) Reserve(e accountant.Event) (*Reservation, error) {
 	reservations, err := r.ReserveBatch([]accountant.Event{e})
 	if err != nil {
@@ -295,7 +293,7 @@ func (r *Run) putBack(reservations []*Reservation) {
 	r.left += int64(len(reservations))
 }
 
-// Recorded returns the number of recorded entries that the resumed run has not reserved again.
+// Recorded returns the number of recorded entries that the resumed run has not yet reserved again.
 func (r *Run) Recorded() int64 {
 	r.ledger.mu.Lock()
 	defer r.ledger.mu.Unlock()

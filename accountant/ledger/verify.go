@@ -33,8 +33,8 @@ type Summary struct {
 	Commits   int64
 	Sealed    bool // mode Reserved: no more charges are possible
 	Exhausted bool // an unreadable reservation took the rest of the budget
-	// Torn describes a last line that is cut off. It is "" if there is none. Except for Head, all fields
-	// assume that Open has repaired this line.
+	// Torn describes a last line that is cut off, or is "". Except for Head, all fields assume that Open has
+	// repaired this line.
 	Torn     string
 	Head     Head                // of the whole lines; zero without whole lines
 	Epsilon  float64             // see Ledger.Epsilon
@@ -48,8 +48,8 @@ type Summary struct {
 
 // Verify reads a ledger in one pass. It checks the chain and recomputes every epsilon with package
 // accountant. The memory does not grow with the length of the file. Verify takes no lock: while another
-// process appends lines, it may read only the first lines. Errors: a *CorruptError if a line is inconsistent
-// with earlier lines or contradicts opt.
+// process appends lines, it may read only the first lines. A line that is inconsistent with earlier lines or
+// contradicts opt gives a *CorruptError.
 func Verify(r io.Reader, opt VerifyOptions) (Summary, error) {
 	c := newChain()
 	fragment, err := (&reading{chain: c, VerifyOptions: opt}).read(r)
@@ -122,8 +122,8 @@ func (c *chain) summary() (Summary, error) {
 func (s Summary) Committed(entry int64) bool { return s.commits.has(entry) }
 
 // Claim returns an epsilon at delta in (0, 1) for all releases under the ledger, or +Inf if no bound is
-// known. In mode Reserved the result is the epsilon of all reservations. In mode Filter it is the epsilon of
-// the whole budget, because a total that depends on answers is not a bound.
+// known. In mode Reserved it is the epsilon of all reservations. In mode Filter it is the epsilon of the
+// whole budget, because a total that depends on answers is not a bound.
 func (s Summary) Claim(delta float64) (float64, error) {
 	if !(delta > 0 && delta < 1) {
 		return 0, fmt.Errorf("ledger: delta %v must lie strictly between 0 and 1", delta)
@@ -160,7 +160,7 @@ func (s Summary) Claim(delta float64) (float64, error) {
 	return most * (1 + 1e-14), nil
 }
 
-// ReadConfig returns the Config in the first line of a ledger. It does not read the other lines.
+// ReadConfig returns the Config in the first line of a ledger, and reads no other line.
 func ReadConfig(r io.Reader) (Config, error) {
 	text, err := newLineReader(r).next()
 	if err != nil {
@@ -180,7 +180,7 @@ type Head struct {
 	Hash  string `json:"hash"` // SHA-256 of the last line, in hexadecimal
 }
 
-// Head returns the current head of the file. It is zero for a ledger in memory.
+// Head returns the current head of the file, or zero for a ledger in memory.
 func (l *Ledger) Head() Head {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -197,16 +197,15 @@ func (c *chain) head() Head {
 // VerifyOptions holds facts about a ledger that are stored elsewhere, and functions that receive its
 // contents. All fields are optional.
 type VerifyOptions struct {
-	// Heads returns earlier heads of the ledger with this id. It is called after the first line was read. A
-	// zero Head is ignored. If the ledger lacks the last line of an earlier head, the error is a
+	// Heads returns earlier heads of the ledger with the given id. It is called after the first line was
+	// read. A zero Head is ignored. If the ledger lacks the last line of an earlier head, the error is a
 	// *CorruptError. Only earlier heads reveal an older copy, or lines removed at the end.
 	Heads func(id string) ([]Head, error)
-	// Signature is checked with PublicKey. The caller must get PublicKey from the signer, not from the
-	// signature. Errors: ErrSignature for a different key or ledger, and a *CorruptError if the ledger lacks
-	// the signed line.
+	// Signature is checked with PublicKey, which the caller must get from the signer, not from the signature.
+	// A different key or ledger gives ErrSignature. A ledger without the signed line gives a *CorruptError.
 	Signature *Signature
 	PublicKey ed25519.PublicKey
-	// Accept may refuse a ledger after it was read and before anything is written.
+	// Accept may refuse a ledger by an error, after it was read and before anything is written.
 	Accept func(State) error
 	// Entry receives every reservation.
 	Entry func(Entry) error
@@ -222,7 +221,6 @@ type State struct {
 	Commits int64
 }
 
-// State returns a short summary of the ledger.
 func (l *Ledger) State() State {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -306,7 +304,6 @@ func (r *reading) first() (err error) {
 	return nil
 }
 
-// ErrSignature matches every error about an invalid signature.
 var ErrSignature = errors.New("ledger: the signature is invalid")
 
 const signatureSchema = "pate.ledger-signature/1"

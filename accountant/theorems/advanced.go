@@ -183,10 +183,10 @@ func productLaw(ws []lossWindow) []mathx.LossAtom {
 	return atoms
 }
 
-// gridLaw composes windows on a grid of losses. The step h is 1/4096 of the total spread. A mass m at loss l
-// + x is split between the grid points l and l + h. The right point gets m (1 - e^-x)/(1 - e^-h), and the
-// left point gets the rest. This keeps the total masses under both distributions, and no hockey-stick
-// divergence gets smaller.
+// gridLaw composes the losses ws on a grid. The step h is 1/4096 of the total spread. A mass m at loss l + x
+// is split between the grid points l and l + h. The right point gets m (1 - e^-x)/(1 - e^-h), and the left
+// point gets the rest. This keeps the total masses under both distributions, and no hockey-stick divergence
+// gets smaller.
 func gridLaw(ws []lossWindow, slack float64) []mathx.LossAtom {
 	spread := 0.0
 	for _, w := range ws {
@@ -247,7 +247,7 @@ func (g lossGrid) convolve(o lossGrid) lossGrid {
 	return out
 }
 
-// trim removes a mass of at most the argument cut on each side. The caller must charge this mass.
+// trim removes a mass of at most cut on each side. The caller must charge this mass.
 func (g lossGrid) trim(cut float64) lossGrid {
 	lo, hi := 0, len(g.mass)
 	for sum := 0.0; lo < hi-1; lo++ {

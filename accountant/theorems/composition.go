@@ -59,12 +59,10 @@ func basicEpsilon(rs []runs) float64 {
 	return sum
 }
 
-// Compose implements Accountant.
 func (c *composition) Compose(e accountant.Event, count int64) error {
 	return c.events.compose(e, count, c.relation)
 }
 
-// Epsilon implements Accountant.
 func (c *composition) Epsilon(_ context.Context, delta float64) (accountant.Bound, error) {
 	if !(delta >= 0 && delta < 1) {
 		return accountant.Bound{}, fmt.Errorf("theorems: delta must be in [0, 1), got %v", delta)
@@ -140,7 +138,7 @@ func (c *composition) failure() float64 {
 }
 
 // spent returns 1 - product of (1 - delta_i) over all runs, rounded up. For a run with an epsilon-delta
-// curve, delta_i is the argument share.
+// curve, delta_i is share.
 func (c *composition) spent(share float64) float64 {
 	log := 0.0
 	for i, k := range c.events.fixed.Keys {
@@ -159,9 +157,8 @@ func (c *composition) spent(share float64) float64 {
 	return -math.Expm1(log) * (1 + 1e-15)
 }
 
-// at returns the epsilon at delta, where every run with an epsilon-delta curve gets the delta share. The
-// slack is (delta - d)/(1 - d), with d = 1 - product of (1 - delta_i) (Kairouz, Oh, Viswanath 2015, Theorem
-// 3.5).
+// at returns the epsilon at delta if every run with an epsilon-delta curve gets the delta share. The slack is
+// (delta - d)/(1 - d), with d = 1 - product of (1 - delta_i) (Kairouz, Oh, Viswanath 2015, Theorem 3.5).
 func (c *composition) at(bound func([]runs, float64) float64, delta, share float64) float64 {
 	d := c.spent(share)
 	var slack float64
@@ -199,8 +196,8 @@ func mergeRuns(rs []runs) []runs {
 	return out
 }
 
-// deltaByEpsilon returns the least delta for which the function at returns at most epsilon. The result of at
-// must not increase with delta.
+// deltaByEpsilon returns the least delta for which at(ctx, delta) is at most epsilon. The function at must
+// not increase with delta.
 func deltaByEpsilon(
 	ctx context.Context, epsilon float64, at func(ctx context.Context, delta float64) (accountant.Bound, error),
 ) (accountant.Bound, error) {

@@ -17,7 +17,7 @@ type Estimate struct {
 
 // An Estimator computes an epsilon by a published method without proof.
 type Estimator interface {
-	// Compose adds e, count times.
+	// Compose adds count runs of e.
 	Compose(e accountant.Event, count int64) error
 	// Estimate returns an epsilon at delta in (0, 1) that may be too small.
 	Estimate(delta float64) (Estimate, error)
@@ -35,7 +35,6 @@ func newGaussianSteps(rel accountant.Relation, flaw string, epsilon func([]step,
 	return &gaussianSteps{account, flaw, epsilon}, err
 }
 
-// Compose implements Estimator.
 func (g *gaussianSteps) Compose(e accountant.Event, count int64) error {
 	if err := checkRuns(e, count); err != nil {
 		return err
@@ -46,7 +45,6 @@ func (g *gaussianSteps) Compose(e accountant.Event, count int64) error {
 	return g.account.Compose(e, count)
 }
 
-// Estimate implements Estimator.
 func (g *gaussianSteps) Estimate(delta float64) (Estimate, error) {
 	if !(delta > 0 && delta < 1) {
 		return Estimate{}, fmt.Errorf("theorems: delta must be in (0, 1), got %v", delta)
@@ -147,7 +145,6 @@ func NewMoments(rel accountant.Relation) (accountant.Accountant, error) {
 	return &publishedMoments{account}, nil
 }
 
-// Compose implements Accountant.
 func (m *publishedMoments) Compose(e accountant.Event, count int64) error {
 	if err := checkRuns(e, count); err != nil {
 		return err

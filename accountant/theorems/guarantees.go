@@ -35,7 +35,6 @@ func (g *guarantees) compose(e accountant.Event, count int64, rel accountant.Rel
 	return nil
 }
 
-// checkRuns validates an event, which may be nil, and the number of runs.
 func checkRuns(e accountant.Event, count int64) error {
 	return accountant.Validate(accountant.Repeated{Event: e, Count: count})
 }
@@ -217,9 +216,8 @@ func hasTradeoff(p accountant.Properties) bool {
 	return p.NoiseMultiplier > 0 || !math.IsNaN(p.Rho)
 }
 
-// tradeoffEpsilon returns the epsilon of one run at delta > 0. For continuous Gaussian noise the result is
-// exact (Balle, Wang 2018). For other noise it follows from zCDP. For a sampled event it includes
-// amplification.
+// tradeoffEpsilon returns the epsilon of one run at delta > 0. It is exact for continuous Gaussian noise
+// (Balle, Wang 2018), and follows from zCDP for other noise. For a sampled event it includes amplification.
 func tradeoffEpsilon(e accountant.Event, delta float64) float64 {
 	if !(delta > 0) {
 		return math.Inf(1)

@@ -32,7 +32,6 @@ func NewZCDP(rel accountant.Relation, c accountant.Conversion) (*Concentrated, e
 	return &Concentrated{relation: rel, conversion: c, account: account}, nil
 }
 
-// Compose implements Accountant.
 func (z *Concentrated) Compose(e accountant.Event, count int64) error {
 	alone, err := accountant.NewRDP(accountant.RDPConfig{Relation: z.relation})
 	if err != nil {
@@ -59,7 +58,6 @@ func (z *Concentrated) Rho() (rho, failure float64) {
 	return rho * (1 + 1e-15*float64(1+len(runs))), failure
 }
 
-// Epsilon implements Accountant.
 func (z *Concentrated) Epsilon(_ context.Context, delta float64) (accountant.Bound, error) {
 	if !(delta >= 0 && delta < 1) {
 		return accountant.Bound{}, fmt.Errorf("theorems: delta must be in [0, 1), got %v", delta)
@@ -83,7 +81,6 @@ func (z *Concentrated) Epsilon(_ context.Context, delta float64) (accountant.Bou
 	return b, nil
 }
 
-// Delta implements Accountant.
 func (z *Concentrated) Delta(_ context.Context, epsilon float64) (accountant.Bound, error) {
 	if !(epsilon >= 0) || math.IsInf(epsilon, 1) {
 		return accountant.Bound{}, fmt.Errorf("theorems: epsilon must be a finite number, at least 0, got %v", epsilon)
@@ -150,10 +147,10 @@ func zcdpLogDelta(rho, eps float64) (logDelta, order float64) {
 	return math.Min(0, log), 1 + a1
 }
 
-// PairEpsilon converts an (epsilon, delta) guarantee to a guarantee at a larger delta, the argument at. It
-// returns the least epsilon that is valid for every such mechanism, or +Inf if at < delta. The result is
-// exact: the worst mechanism fails with probability delta, and otherwise is randomised response (Kairouz, Oh,
-// Viswanath 2015). At epsilon x this response has delta (exp(epsilon) - exp(x))/(1 + exp(epsilon)).
+// PairEpsilon converts an (epsilon, delta) guarantee to the larger delta at. It returns the least epsilon
+// that is valid for every such mechanism, or +Inf if at < delta. The result is exact: the worst mechanism
+// fails with probability delta, and otherwise is randomised response (Kairouz, Oh, Viswanath 2015). At
+// epsilon x this response has delta (exp(epsilon) - exp(x))/(1 + exp(epsilon)).
 func PairEpsilon(epsilon, delta, at float64) float64 {
 	switch {
 	case !(epsilon >= 0) || !(delta >= 0 && delta <= 1) || !(at >= 0 && at < 1) || at < delta:

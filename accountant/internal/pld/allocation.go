@@ -10,19 +10,19 @@ import (
 )
 
 const (
-	// MaxAllocated bounds the steps, because each step may add a rounding error. A larger number is replaced
-	// by MaxAllocated. Fewer steps cost more, because a mean of fewer ratios is larger in the convex order.
+	// MaxAllocated bounds the number of steps, because each step may add a rounding error. A larger number is
+	// replaced by MaxAllocated. Fewer steps cost more, because a mean of fewer ratios is larger in the convex
+	// order.
 	MaxAllocated = 1 << 34
-	// maxAllocatedSquared bounds steps times the squared noise multiplier, because a smaller loss does not
-	// fit a grid in float64. A larger noise multiplier is lowered to this bound, which costs more.
+	// maxAllocatedSquared bounds the steps times the squared noise multiplier, because a smaller loss does
+	// not fit a float64 grid. A larger noise multiplier is lowered to this bound, which costs more.
 	maxAllocatedSquared = 1 << 72
 	// maxAllocationWork bounds the number of products for one distribution.
 	maxAllocationWork = 1 << 26
 	maxRatioPoints    = 1 << 14
 )
 
-// allocation is the pair of Gaussian noise on several steps. The record is in one of the steps, chosen at
-// random.
+// allocation is the pair of Gaussian noise on several steps, one of which, chosen at random, has the record.
 type allocation struct {
 	steps   float64
 	sigma   float64

@@ -93,7 +93,7 @@ func TestSplitLawsAllowForTheNoiseOfTransforms(t *testing.T) {
 	for _, small := range []float64{a.steps, a.steps - 1} {
 		for _, biased := range []bool{false, true} {
 			l := splitOf(t, a, 1e-6)
-			noisy := testkit.Must(l.of(small, biased))
+			noisy := testkit.Must(l.sumOfSmall(small, biased))
 			noisy.all += lack
 			sum := testkit.Must(l.sum(false, true))
 			require.GreaterOrEqual(t, sum.inf, lack)
@@ -107,7 +107,7 @@ func TestSplitLawsAllowForTheNoiseOfTransforms(t *testing.T) {
 		before, _, _, err := l.small(a.steps, 0, l.jumpSize(false), reverse, false)
 		require.NoError(t, err)
 		for _, biased := range []bool{false, true} {
-			noisy := testkit.Must(l.of(a.steps, biased))
+			noisy := testkit.Must(l.sumOfSmall(a.steps, biased))
 			noisy.each += 1e-7
 		}
 		after, _, _, err := l.small(a.steps, 0, l.jumpSize(false), reverse, false)

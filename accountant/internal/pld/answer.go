@@ -8,8 +8,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// A Composer bounds the epsilon and delta of a Sum. It caches slow intermediate results. It is not safe for
-// concurrent use.
+// A Composer bounds the epsilon and the delta of a Sum. It caches slow intermediate results. Concurrent use
+// is not safe.
 type Composer struct {
 	Gap       float64 // wanted width of an epsilon interval
 	MaxMemory int64   // memory limit of one query, in bytes
@@ -18,7 +18,7 @@ type Composer struct {
 	allocations map[Pair]*allocation
 }
 
-// Interval brackets an epsilon or a delta.
+// Interval contains an epsilon or a delta.
 type Interval struct {
 	Lower, Upper float64
 	Reached      bool // the interval is as narrow as requested
@@ -36,8 +36,7 @@ type Target struct {
 	enough float64 // an upper end of at most enough ends the search; 0 for none
 }
 
-// Epsilon bounds the epsilon of a sum. The pairs of the sum have two directions, (P, Q) and (Q, P), and the
-// larger of the two epsilons counts.
+// Epsilon bounds the larger of the epsilons of the sum in its two directions, (P, Q) and (Q, P).
 func (m *Composer) Epsilon(ctx context.Context, s *Sum, to Target) (Interval, error) {
 	if math.IsInf(s.mu2, 1) { // noise too small for a float64
 		return Interval{Upper: math.Inf(1)}, nil
@@ -63,7 +62,7 @@ func (m *Composer) Epsilon(ctx context.Context, s *Sum, to Target) (Interval, er
 	return Interval{math.Max(v.Lower, w.Lower), math.Max(v.Upper, w.Upper), v.Reached && w.Reached, max(v.Points, w.Points)}, nil
 }
 
-// slack exceeds the relative error of mathx.GaussianEpsilon, a closed formula.
+// slack exceeds the relative error of mathx.GaussianEpsilon.
 const slack = 2e-12
 
 func gaussianInterval(mu2, deltaUp, deltaLow float64) Interval {
@@ -82,9 +81,8 @@ func gaussianInterval(mu2, deltaUp, deltaLow float64) Interval {
 
 const maxRounds = 8
 
-// firstBudget returns the interval width for which the first grids are chosen, as a fraction of the wanted
-// width. The actual width can exceed the predicted width by a factor of 1.5, or by 10 % for a nearly normal
-// sum.
+// firstBudget returns the fraction of the wanted interval width for which the first grids are chosen. The
+// actual width can exceed the predicted width by a factor of 1.5, or by 10 % for a nearly normal sum.
 func (q *query) firstBudget() float64 {
 	switch {
 	case q.steep >= 0.5:
@@ -182,7 +180,7 @@ func (m *Composer) oneOrder(ctx context.Context, s *Sum, reverse bool, to Target
 	return best, nil
 }
 
-// width returns the wanted width of an epsilon interval. The parameter upper is an upper bound of epsilon.
+// width returns the wanted width of an interval for epsilon. The argument upper is an upper bound on epsilon.
 func (q *query) width(gap, upper float64) float64 {
 	aim := math.Min(gap, q.scale(upper)/100)
 	if q.splits() { // a finer grid costs next to nothing
@@ -200,7 +198,7 @@ func (q *query) scale(most float64) float64 {
 }
 
 // fit composes the pairs on grids that widen the interval by about *budget. It doubles *budget until memory
-// and rounding allow a result. It returns nil if no bound can be certified.
+// and rounding allow a result, or returns nil if no bound can be certified.
 func (q *query) fit(c *convolver, budget *float64, up bool) (*profile, error) {
 	for range 60 {
 		t, err := q.compose(c, *budget, up)
@@ -217,8 +215,8 @@ func (q *query) fit(c *convolver, budget *float64, up bool) (*profile, error) {
 	return nil, nil
 }
 
-// Delta bounds the delta of a sum at the given epsilon. The pairs of the sum have two directions, (P, Q) and
-// (Q, P), and the larger of the two deltas counts.
+// Delta bounds the larger of the deltas of the sum in its two directions, (P, Q) and (Q, P), at the given
+// epsilon.
 func (m *Composer) Delta(ctx context.Context, s *Sum, epsilon float64) (Interval, error) {
 	if len(s.pairs.Keys) == 0 {
 		return gaussianDelta(s.mu2, epsilon), nil

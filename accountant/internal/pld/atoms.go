@@ -7,9 +7,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// atoms is a pair with finitely many losses on a lattice off + h*i. Compositions on this lattice are exact.
-// An upper distribution gives the mass beyond the last atom infinite loss. A lower distribution omits this
-// mass.
+// atoms is a pair with finitely many losses on the lattice off + h*i. Compositions on this lattice are exact.
+// The mass beyond the last atom has infinite loss in an upper distribution, and is omitted from a lower one.
 type atoms struct {
 	h, off    float64
 	logp      []float64
@@ -160,7 +159,7 @@ func thinned(n int, at func(i int) (loss, logp float64)) roughLaw {
 }
 
 // outcomes is a pair with finitely many losses that are not on a lattice, as for integer noise on a sample.
-// It is cut into cells like a density, but with sums instead of integrals.
+// It is divided into cells like a density, with sums in place of integrals.
 type outcomes struct {
 	loss, logp []float64 // by increasing loss; log masses under P
 	logOutside float64   // of the outcomes left out on either side, under P and under Q
@@ -260,8 +259,8 @@ func (o *outcomes) few(h, lambda float64, reverse bool) []weighted {
 
 type weighted struct{ loss, weight float64 }
 
-// lattice returns a step between 0.6 h and h whose grid through off is closest to the outcomes of the method
-// few. Moving an outcome to a grid point changes the variance in proportion to the distance moved.
+// lattice returns a step between 0.6 h and h whose grid through off is closest to the outcomes from few.
+// Moving an outcome to a grid point changes the variance in proportion to the distance moved.
 func (o *outcomes) lattice(off, h, lambda float64, reverse bool) float64 {
 	const tries, narrowest = 2000, 0.6
 	few := o.few(h, lambda, reverse)
@@ -280,8 +279,8 @@ func (o *outcomes) lattice(off, h, lambda float64, reverse bool) float64 {
 	return best
 }
 
-// window returns the first and the last outcome to keep. Under P, or under Q if underQ is set, all outcomes
-// below the first have a mass of at most e^below together, and all outcomes above the last at most e^above.
+// window returns the first and the last outcome to keep. All outcomes below the first have a total mass of at
+// most e^below, and all outcomes above the last of at most e^above, under P or, if underQ is set, under Q.
 func (o *outcomes) window(below, above float64, underQ bool) (first, last int) {
 	log := func(i int) float64 {
 		if underQ {
@@ -311,8 +310,8 @@ func (o *outcomes) outside(from, to int) (p, q float64) {
 	return p, q
 }
 
-// cells divides the outcomes with the indices first to last among the cells of a grid through the loss off.
-// If merge is set, off must be the result of anchor.
+// cells divides the outcomes first to last among the cells of a grid through the loss off. If merge is set,
+// off must be the result of anchor.
 func (o *outcomes) cells(h, off float64, first, last int, merge bool, width gridWidths) *cells {
 	lo, hi := o.loss[first], o.loss[last]
 	bottom := lo

@@ -22,18 +22,18 @@ type halfCell struct {
 
 func (s *halfCell) empty() bool { return math.IsInf(s.scale, -1) || !(s.mass > 0) }
 
-// cells is a pair cut at the losses off + h*grid[i]. The half cells 2i and 2i+1 make up cell i.
+// cells is a pair divided at the losses off + h*grid[i]. The half cells 2i and 2i+1 make up cell i.
 type cells struct {
 	h, off float64
 	grid   []int
 	halfs  []halfCell
 	atoms  []gridAtom // of symmetric pairs only
-	// Logs of the masses under P and Q to the left and right of the grid.
+	// The next fields are the logs of the masses left and right of the grid, under P and Q.
 	leftP, leftQ, rightP, rightQ float64
-	// lowest is the grid point at which all losses below the next midpoint are merged. highest is the point
+	// lowest is the grid point at which all losses below the next midpoint are merged, and highest the point
 	// at which all losses above the previous midpoint are merged. -1 means none.
 	lowest, highest int
-	// Grid points that bound the losses to the left and right of the cells. -1 means no bound.
+	// The next fields are grid points that bound the losses left and right of the cells. -1 means no bound.
 	leftHigh, leftLow, rightHigh, rightLow int
 	lossError                              float64 // absolute rounding error of any loss
 	pieces                                 int     // bound of the number of pieces of integration
@@ -101,8 +101,8 @@ func anchor(h, lo, hi float64, merged func(below float64) float64) float64 {
 	return lo
 }
 
-// gridWidths returns the largest width, in grid steps, of a cell that starts at a loss (the argument from).
-// The cell lies above this loss if step > 0, or else below.
+// gridWidths returns the largest width, in grid steps, of a cell that starts at the loss from and lies above
+// it if step > 0, or else below it.
 type gridWidths func(from, step float64) int
 
 func cut(lo, hi, off, h float64, width gridWidths) []int {

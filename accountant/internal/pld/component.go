@@ -18,7 +18,7 @@ type component struct {
 	outcomes *outcomes   // nil if the loss has a density, or is on a lattice
 	spread   *allocation // set for pairAllocation only
 	aligned  bool        // law may use a finer grid than requested, closer to some outcomes
-	// logTail is the log of the probability, over all steps, of losses that count as infinite.
+	// logTail is the log of the probability that some step has a loss that counts as infinite.
 	logTail float64
 }
 
@@ -97,8 +97,8 @@ func (c *component) ownGrid() bool {
 	return c.key.kind == pairLaplace || c.key.kind == pairRange || c.key.kind == pairSampledLaplace
 }
 
-// law discretises the loss of one run on a grid of step h or slightly less. Atoms keep their own lattice. If
-// the result would have more points than the argument most, the error is errTooLong.
+// law discretises the loss of one run on a grid of step h or slightly less. Atoms keep their own lattice. A
+// result with more than most points is errTooLong.
 func (c *component) law(ctx context.Context, h, lambda float64, reverse, up bool, most int) (*tilted, error) {
 	if c.atoms != nil {
 		if len(c.atoms.logp) > most {
@@ -236,7 +236,7 @@ func tellsApart(h float64, losses ...float64) bool {
 	return true
 }
 
-// turningPoint returns a point near the change of f from false to true. Its result may be inexact.
+// turningPoint returns a point near the change of f from false to true, perhaps inexactly.
 func turningPoint(lo, hi float64, f func(float64) bool) float64 {
 	lo, hi = mathx.Halve(12, f, lo, hi)
 	return lo + (hi-lo)/2

@@ -43,8 +43,8 @@ func (c *convolver) law(part *component, h float64, q *query, up bool) (*tilted,
 	return t, c.spend(len(t.p) + t.pieces)
 }
 
-// build composes a component stage by stage. The result is the factors to convolve on the grid whose step is
-// the argument top: equal blocks, and at most one shorter remainder.
+// build composes a component stage by stage. The results are the factors to convolve on the grid of step top:
+// equal blocks, and at most one shorter remainder.
 func (q *query) build(c *convolver, part *component, stages []stage, top float64, up bool) ([]factor, error) {
 	first := top
 	if len(stages) > 0 {
@@ -103,7 +103,7 @@ func (t *tilted) coarsen(h, lambda float64, up bool, most int) (*tilted, error) 
 	return t.onto(h, lambda, up), nil
 }
 
-// stage is a level of a composition: on a grid of step h, it convolves power equal blocks at a time.
+// stage is a level of a composition: it convolves power equal blocks at a time, on a grid of step h.
 type stage struct {
 	h     float64
 	power int64
@@ -111,11 +111,11 @@ type stage struct {
 
 const ratioPerStage = 32
 
-// plan chooses grids. Splitting the mass of a cell of width h between its ends raises the variance of a loss
-// by h^2/6 on average. Merging lowers the variance by h^2/12. So C steps on a grid of step h separate upper
-// and lower epsilon by (lambda+1) C h^2/8, where lambda is the slope of -log delta. Blocks of many steps may
-// use coarser grids. So a long composition starts on fine grids with short windows (evolving discretisation;
-// Ghazi et al. 2022).
+// plan chooses the grids. Splitting the mass of a cell of width h between its ends raises the variance of a
+// loss by h^2/6 on average. Merging lowers the variance by h^2/12. So C steps on a grid of step h separate
+// upper and lower epsilon by (lambda+1) C h^2/8, where lambda is the slope of -log delta. Blocks of many
+// steps may use coarser grids. So a long composition starts on fine grids with short windows (evolving
+// discretisation; Ghazi et al. 2022).
 func (q *query) plan(gap float64) (top float64, stages [][]stage) {
 	budget := 8 * gap / (math.Max(q.lambda, q.steep) + 1)
 	free := q.steep > 0
@@ -233,8 +233,8 @@ func (q *query) stageShare(stage int) float64 {
 	return 1
 }
 
-// align shrinks a grid step until the atoms of one pair are grid points: the pair with the smallest count,
-// which has the heaviest atoms. An atom between grid points would cause an error of first order in the step.
+// align shrinks a grid step until the atoms of one pair are grid points: of the pair with the smallest count,
+// whose atoms are heaviest. An atom between grid points would cause an error of first order in the step.
 func (q *query) align(h float64) float64 {
 	unit, least := 0.0, int64(math.MaxInt64)
 	for i := range q.parts {

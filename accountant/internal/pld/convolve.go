@@ -39,7 +39,7 @@ var errTooLong = errors.New("accountant: the convolution does not fit in memory"
 
 var errTooCoarse = errors.New("accountant: a grid that fits in memory is too coarse")
 
-// ErrTooMuchWork is returned for a query that needs more points than Composer.MaxWork.
+// ErrTooMuchWork reports a query that needs more points than Composer.MaxWork.
 var ErrTooMuchWork = errors.New("accountant: privacy loss distributions of these events take too long")
 
 func (c *convolver) spend(points int) error {
@@ -49,9 +49,9 @@ func (c *convolver) spend(points int) error {
 	return nil
 }
 
-// chernoffWindow returns a window of lattice indices for a sum of factors. By Chernoff's bound, the tilted
-// mass on either side of the window is at most e^logOutside. Any exponent gives a valid bound, so the search
-// for the exponent uses approximate distributions with fewer points.
+// chernoffWindow returns a window of lattice indices for a sum of factors. The tilted mass on either side of
+// the window is at most e^logOutside by Chernoff's bound. Any exponent gives a valid bound, so the search for
+// it uses approximate distributions with fewer points.
 func chernoffWindow(factors []factor, logOutside float64) (lo, hi int) {
 	mean, variance := 0.0, 0.0
 	minLoss, maxLoss, off := 0.0, 0.0, 0.0
@@ -106,9 +106,9 @@ func chernoffWindow(factors []factor, logOutside float64) (lo, hi int) {
 	return lo, hi
 }
 
-// convolve returns the distribution of the sum of independent losses on a common lattice step. The
-// composition has as many such sums as the parameter blocks. convolve raises the Fourier transform of every
-// factor to its power. Two errors are added to the errors of the factors.
+// convolve returns the distribution of the sum of independent losses on a common lattice step. The argument
+// blocks is the number of such sums in the composition. The Fourier transform of every factor is raised to
+// its power. Two errors are added to the errors of the factors.
 //
 //  1. The tilted mass outside the window wraps around into the window.
 //  2. Rounding of the transforms adds noise. Let e_k be the error of frequency k: mathx.FFTError of a forward
@@ -222,14 +222,14 @@ func (c *convolver) convolve(blocks int64, factors ...factor) (*tilted, error) {
 	return out, nil
 }
 
-// For manySteps or more steps, the rounding of a fast Fourier transform is too large. Frequencies with a
-// large n-th power are then summed directly, if that takes at most lowWork multiplications.
+// From manySteps steps on, the rounding of a fast Fourier transform is too large. Frequencies whose n-th
+// power is large are then summed directly, in at most lowWork multiplications.
 const (
 	manySteps = 1e8
 	lowWork   = 2e7
 )
 
-// lowFrequencies returns the number of low frequencies to sum directly, or 0 if that takes too much work.
+// lowFrequencies returns the number of low frequencies to sum directly, or 0 if this takes too much work.
 func lowFrequencies(spectrum []complex128, x []float64, n int64) int {
 	const least = 1e-3 // of the power
 	limit := math.Pow(least, 1/float64(n))
@@ -297,8 +297,8 @@ func modulo(a, n int) int {
 	return r
 }
 
-// wrap adds the elements of p to a periodic sequence. The first of them belongs to the index at. Each complex
-// number holds two elements.
+// wrap adds the elements of p to a periodic sequence, from index at on. Each complex number holds two
+// elements.
 func wrap(to []complex128, p []float64, at int) {
 	for _, x := range p {
 		if at%2 == 0 {
@@ -312,7 +312,7 @@ func wrap(to []complex128, p []float64, at int) {
 	}
 }
 
-// unwrap is the inverse of wrap. It replaces negative values by 0.
+// unwrap inverts wrap. It replaces negative values by 0.
 func unwrap(p []float64, from []complex128, at int) {
 	for i := range p {
 		if z := from[at/2]; at%2 == 0 {

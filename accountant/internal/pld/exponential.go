@@ -27,7 +27,7 @@ func (e exponential) logWeight() float64 {
 	return -math.Ln2 - (e.epsilon/2 + mathx.Log1mExp(e.epsilon)) // 4 sinh(x/2) = 2 e^{x/2} (1 - e^-x)
 }
 
-// cells cuts the range of losses into the cells of a grid of step h. The step must divide epsilon, so that
+// cells divides the range of losses into the cells of a grid of step h. The step must divide epsilon, so that
 // the grid ends at epsilon.
 func (e exponential) cells(h float64, width gridWidths) *cells {
 	k := int(math.Round(e.epsilon / h))

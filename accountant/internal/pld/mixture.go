@@ -116,15 +116,14 @@ type output struct{ z, loss, slope float64 }
 
 func (m mixture) output(z, loss float64) output { return output{z, loss, m.slope(z)} }
 
-// maxPieces bounds the pieces of one integration. If small noise needs more pieces, RDP gives as good a
-// bound.
+// maxPieces bounds the pieces of one integration. For noise that is so small, RDP gives as good a bound.
 const maxPieces = 1 << 18
 
 func (m mixture) pieces(zlo, zhi float64) float64 {
 	return 2 * (zhi - zlo) * (1 + math.Max(math.Abs(zlo), math.Abs(zhi)) + 1/m.sigma)
 }
 
-// half integrates between two outputs in a cell of width d. The parameter below is the loss at the first
+// half integrates between two outputs in a cell of width d. The argument below is the loss at the first
 // output minus the loss at the left end of the cell. On each piece the integrand is a polynomial up to
 // rounding. Let a piece start at z0, with loss l0 and slope p. With E = e^{(z-z0)/sigma}-1, the density ratio
 // is e^l0 (1 + p E). So P - e^c Q is e^l0 times the integral of phi (p E - (e^{c-l0} - 1)).
@@ -177,7 +176,7 @@ func (m mixture) half(from, to output, below, d float64) halfCell {
 }
 
 // gaussLegendre returns the nodes and weights of an integration rule that is exact to rounding. The integrand
-// is a density whose logarithm changes by about the argument turn, or this density times a loss that rises
+// is a density whose logarithm changes by about the argument turn, or such a density times a loss that rises
 // from 0. With n nodes the relative error is at most about 2n c turn^(2n-1) (n!)^4/((2n+1) (2n)!^3) < 2^-56.
 // The constant c is below 10 for 3 nodes and below 60 for 4 nodes, for densities near their peak.
 func gaussLegendre(turn float64) [][2]float64 {
@@ -272,7 +271,7 @@ func (m drawnMixture) roughLaw(zhi float64) roughLaw {
 	return roughLaw{slices.Concat(down.loss, []float64{0}, up.loss), slices.Concat(down.logw, []float64{m.logRest()}, up.logw)}
 }
 
-// drawnResponse is the pair of drawnMixture for randomised response instead of Gaussian noise.
+// drawnResponse is like drawnMixture, for randomised response in place of Gaussian noise.
 func drawnResponse(q, eps float64) *atoms {
 	u := mathx.LogMix(q, eps)
 	low := -math.Log1p(math.Exp(eps))

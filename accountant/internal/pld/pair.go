@@ -7,7 +7,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// kind is the family of a pair. The comments describe the fields a, b and c of Pair.
+// kind is a family of pairs. The comments describe the fields a, b and c of Pair.
 type kind int
 
 const (
@@ -51,10 +51,11 @@ func Gaussian(sigma, sensitivity float64) Pair { return Pair{pairGaussian, 1, si
 // Laplace returns the pair of Laplace noise at sensitivity/scale = epsilon.
 func Laplace(epsilon float64) Pair { return Pair{pairLaplace, epsilon, 0, 0} }
 
-// BoundedRange returns a pair for all mechanisms whose log-ratios lie in an interval of length epsilon.
+// BoundedRange returns a pair that dominates all mechanisms whose log-ratios lie in an interval of length
+// epsilon.
 func BoundedRange(epsilon float64) Pair { return Pair{pairRange, epsilon, 0, 0} }
 
-// Response returns the pair of randomised response. It dominates every epsilon-DP mechanism.
+// Response returns the pair of randomised response, which dominates every epsilon-DP mechanism.
 func Response(epsilon float64) Pair { return Pair{pairResponse, epsilon, 0, 0} }
 
 // Kary returns the pair of randomised response among at least two categories, under replace-one.
@@ -70,8 +71,8 @@ func DiscreteLaplace(scale float64, sensitivity int64) Pair {
 	return Pair{pairDiscreteLaplace, scale, float64(sensitivity), 0}
 }
 
-// DiscreteGaussian returns the pair of discrete Gaussian noise on coordinates of sensitivity 1 each. 80 sigma
-// must not exceed MaxAtoms.
+// DiscreteGaussian returns the pair of discrete Gaussian noise on coordinates of sensitivity 1 each. The
+// product 80 sigma must not exceed MaxAtoms.
 func DiscreteGaussian(sigma float64, coordinates int64) Pair {
 	if coordinates == 0 {
 		return Pair{}
@@ -83,8 +84,8 @@ func DiscreteGaussian(sigma float64, coordinates int64) Pair {
 // Allocation returns the pair of one Gaussian step, an upper bound with an epsilon in the hundreds.
 const LeastAllocated = 0.05
 
-// Allocation returns the pair of Gaussian noise on several steps. The record is in one of the steps, chosen
-// at random.
+// Allocation returns the pair of Gaussian noise on several steps, one of which, chosen at random, has the
+// record.
 func Allocation(steps int64, sigma float64) Pair {
 	if steps == 1 || sigma < LeastAllocated {
 		return Gaussian(sigma, 1)
@@ -93,13 +94,13 @@ func Allocation(steps int64, sigma float64) Pair {
 }
 
 // Several returns a pair for a record in k random steps: the two distributions of a sum over all steps (see
-// several). The sum is post-processing, so this pair bounds epsilon from below.
+// several). The sum is post-processing of the outputs, so this pair bounds epsilon from below.
 func Several(steps, k int64, sigma float64) Pair {
 	return Pair{pairSeveral, float64(steps), sigma, float64(k)}
 }
 
-// plain returns another lower bound: the pair of the sum of all outputs, a Gaussian with k shifts. Depending
-// on the noise, plain or several is the better bound.
+// plain returns another lower bound: the pair of the sum of all outputs, a Gaussian with k shifts. The noise
+// determines which of the two bounds is better.
 func (p Pair) plain() Pair { return Gaussian(p.b, p.c/math.Sqrt(p.a)) }
 
 func (p Pair) tooPlain() bool {
@@ -161,7 +162,7 @@ func (p Pair) asymmetric() bool {
 	return false
 }
 
-// pure returns the largest loss of n runs in one direction, or +Inf if it is unbounded.
+// pure returns the largest loss of n runs in one direction, or +Inf if the loss is unbounded.
 func (p Pair) pure(n float64, reverse bool) float64 {
 	switch p.kind {
 	case pairLaplace, pairRange, pairResponse, pairKary:
@@ -183,9 +184,9 @@ func (p Pair) pure(n float64, reverse bool) float64 {
 	return math.Inf(1)
 }
 
-// A Sum lists the pairs of a composition and their counts. All Gaussian pairs are merged into one Gaussian.
+// A Sum lists the pairs of a composition and their counts. All Gaussian pairs are merged into one.
 type Sum struct {
-	// If Plain is set, Add replaces a pair of Several by the pair of the plain sum of all outputs.
+	// Plain, if set, makes Add replace a pair of Several by the pair of the plain sum of all outputs.
 	Plain bool
 
 	mu2     float64 // sum of n (sensitivity/sigma)^2 of unsampled Gaussians
@@ -195,7 +196,7 @@ type Sum struct {
 	about   float64 // log of the approximate delta of the query
 }
 
-// Add composes n more runs of a pair. If a count overflows an int64, Add adds nothing and Full returns true.
+// Add adds n runs of a pair. If a count overflows, Add adds nothing and Full returns true.
 func (s *Sum) Add(p Pair, n int64) {
 	switch p.kind {
 	case pairLossless:
@@ -228,21 +229,20 @@ func (s *Sum) Add(p Pair, n int64) {
 	}
 }
 
-// AddOdds composes n randomised responses with the given log odds, rounded down. It ignores infinite log
-// odds.
+// AddOdds adds n randomised responses with the given log odds, rounded down. Infinite log odds are ignored.
 func (s *Sum) AddOdds(logOdds float64, n int64) {
 	if mathx.IsFinite(logOdds) {
 		s.Add(Response(math.Max(0, logOdds*(1-0x1p-40))), n)
 	}
 }
 
-// About sets the approximate delta of later queries. The pair of [Several] depends on it.
+// About sets the approximate delta of later queries, on which the pair of [Several] depends.
 func (s *Sum) About(delta float64) { s.about = mathx.Log(delta) }
 
-// Full reports whether a count was too large to be added.
+// Full reports whether a count was too large for Add.
 func (s *Sum) Full() bool { return s.full }
 
-// Fits reports whether all pairs of u can be added without overflow of a count.
+// Fits reports whether Merge(u) does not overflow a count.
 func (s *Sum) Fits(u *Sum) bool { return s.pairs.Fits(&u.pairs) }
 
 // Merge adds all pairs of u except Gaussians. Fits(u) must be true.
@@ -267,7 +267,7 @@ func (s *Sum) Gaussian() float64 {
 	return math.Sqrt(s.mu2)
 }
 
-// Asymmetric reports whether the direction of the pairs matters.
+// Asymmetric reports whether the two directions of a pair differ.
 func (s *Sum) Asymmetric() bool { return slices.ContainsFunc(s.pairs.Keys, Pair.asymmetric) }
 
 // Pure returns the sum of the largest losses in one direction, or +Inf if a loss is unbounded.

@@ -44,7 +44,7 @@ func newProfile(t *tilted, lambda float64, up bool) *profile {
 	return p
 }
 
-// delta returns the bound of delta at epsilon, including all errors. Errors of losses shift epsilon.
+// delta returns a bound on delta at epsilon eps, including all errors. Errors of losses shift epsilon.
 func (p *profile) delta(eps float64) float64 {
 	t := p.t
 	if p.up {
@@ -84,8 +84,8 @@ func (p *profile) delta(eps float64) float64 {
 	return math.Min(1, d)
 }
 
-// epsilon bounds the least epsilon >= 0 that is valid at delta. The delta at the result is small enough for
-// an upper profile, and too large for a lower profile (unless the result is 0).
+// epsilon bounds the least epsilon >= 0 that is valid at delta. At the result, delta is small enough for an
+// upper profile, and too large for a lower profile (unless the result is 0).
 func (p *profile) epsilon(delta float64) float64 {
 	if p.up && p.delta(0) <= delta {
 		return 0
@@ -176,8 +176,7 @@ func (m *Composer) Curve(ctx context.Context, s *Sum, reverse bool) (func(epsilo
 	}, nil
 }
 
-// sides composes both bounds as fit does. If the memory is enough for both at once, they are composed
-// concurrently, with the same result.
+// sides composes both bounds as fit does, concurrently if the memory is enough for both.
 func (q *query) sides(c *convolver, budget *float64) (up, low *profile, err error) {
 	half := c.maxLength / 2
 	if q.foreseen(*budget) <= float64(half) && !q.allocates() {
@@ -219,8 +218,8 @@ func (q *query) allocates() bool {
 	return slices.ContainsFunc(q.parts, func(c component) bool { return c.spread != nil })
 }
 
-// fork returns a convolver for another goroutine. The argument most is the largest window of the new
-// convolver, in points. The new convolver may do as much work as c has left.
+// fork returns a convolver for another goroutine, with windows of at most most points. It may do as much work
+// as c has left.
 func (c *convolver) fork(most int) *convolver {
 	f := *c
 	f.maxLength, f.work = most, 0

@@ -72,8 +72,8 @@ func solve(f func(lambda float64) float64) float64 {
 	return hi
 }
 
-// aimDelta chooses the tilt for the epsilon whose delta is e^logDelta, by the smaller of two guesses of
-// epsilon. If a few huge losses make up much of delta, the tilted distribution has a second mode and the
+// aimDelta chooses the tilt for the epsilon whose delta is e^logDelta, from the smaller of two guesses of
+// this epsilon. If a few huge losses make up much of delta, the tilted distribution has a second mode and the
 // first guess is bad. The second guess omits rare losses that make up at most half of delta.
 func (q *query) aimDelta(logDelta, gap float64) {
 	q.truncateFor(logDelta, gap)
@@ -119,7 +119,7 @@ func (q *query) aimEpsilon(eps, gap float64) {
 }
 
 // truncateFor drops losses that are too rare to affect the result at delta = e^logDelta. If all pairs are
-// Gaussian, it drops fewer losses, because the slope of -log delta is still unknown.
+// Gaussian, it drops fewer losses, because the slope of -log delta is not yet computed.
 func (q *query) truncateFor(logDelta, gap float64) {
 	share := errorShare * gap
 	if q.dense() {
@@ -151,8 +151,8 @@ func (q *query) chernoff(eps float64) float64 {
 }
 
 // aim chooses the tilt for a result near (eps, e^logDelta). Errors of the tilted distribution have the weight
-// e^{K(lambda) - lambda eps}/delta, which is least at the tilt of chernoff. For heavy tails a smaller tilt
-// may shorten windows: aim chooses it if rounding stays small.
+// e^{K(lambda) - lambda eps}/delta, which is least at the tilt of chernoff. For heavy tails, aim chooses a
+// smaller tilt with shorter windows if rounding stays small.
 func (q *query) aim(eps, logDelta, gap float64) {
 	q.logDelta, q.aimed = logDelta, eps
 	want := errorShare * gap
@@ -206,7 +206,7 @@ func (q *query) steps() float64 {
 }
 
 // cheapest returns the tilt up to top with the shortest windows. The rounding error of transforms must stay
-// below the argument want, or near the error at the largest tilt, the argument top.
+// below want, or near the error at the tilt top.
 func (q *query) cheapest(top, eps, want, gap float64) float64 {
 	best, cost := top, math.Inf(1)
 	if top > 0 && len(q.parts) <= 4 {
@@ -236,7 +236,7 @@ func (q *query) cheapest(top, eps, want, gap float64) float64 {
 }
 
 // slope returns the approximate slope of -log delta, between leastSlope and 1. The error of epsilon is the
-// relative error of delta divided by the slope. No bound depends on slope.
+// relative error of delta divided by this slope. No bound depends on slope.
 func slope(lambda float64) float64 { return math.Min(1, math.Max(lambda, leastSlope)) }
 
 func (q *query) dense() bool {
@@ -252,10 +252,10 @@ func (q *query) sparse() bool {
 // leastSlope is the least result of slope. Smaller slopes would lengthen windows for little gain.
 const leastSlope = 0.03
 
-// errorShare times the wanted width of epsilon bounds the relative error of delta from cut tails.
+// errorShare times the wanted width of epsilon bounds the relative error of delta from dropped tails.
 const errorShare = 0.02
 
-// cost estimates the sum of the window lengths of plan(gap) if tails of mass e^-depth are cut.
+// cost estimates the sum of the window lengths of plan(gap) if tails of mass e^-depth are dropped.
 func (q *query) cost(gap, depth float64) float64 {
 	top, stages := q.plan(gap)
 	side := func(parts []component, sign, scale float64, counts float64) float64 {

@@ -13,14 +13,14 @@ type mergedOutput struct {
 	dev  float64 // P - e^{h k} Q: positive if the loss is above h*k
 }
 
-// place puts merged outputs, in increasing k, on the lattice of t. If the loss of an output is above its grid
-// point, place mixes the output with a part of the next lower output. If the loss is below the grid point,
-// place mixes the output with a part of the next higher output. The mixture has exactly the loss of the grid
-// point. Mixing is post-processing, so the outputs in points dominate the result.
+// place puts merged outputs, in increasing k, on the lattice of t. An output whose loss is above its grid
+// point is mixed with a part of the next lower output, and an output whose loss is below its grid point with
+// a part of the next higher output. The mixture has exactly the loss of the grid point. Mixing is
+// post-processing, so the outputs in points dominate the result.
 //
 // If the adjacent output has too little mass, place lowers the loss to a grid point by dropping mass under P.
-// If the distance from a loss to its grid point is below the argument tolerance, place does not mix. The
-// caller must add the tolerance to lossError.
+// If a loss is closer to its grid point than the argument tolerance, place does not mix. The caller must add
+// tolerance to lossError.
 func (t *tilted) place(points []mergedOutput, lambda, tolerance float64) {
 	n := len(points)
 	mixes := make([]mixing, n)
@@ -84,8 +84,8 @@ type mixing struct {
 //
 //	share[i] + rate[i-1] share[i-1] + rate[i+1] share[i+1] = 1.
 //
-// In this equation, rate[j] is 0 if output j takes nothing from output i. Both rates together are at most
-// 0.9. So the only solution has all shares in [0.1, 1], and elimination from one end to the other is stable.
+// Here rate[j] is 0 if output j takes nothing from output i. Both rates together are at most 0.9. So the only
+// solution has all shares in [0.1, 1], and elimination from one end to the other is stable.
 func share(mixes []mixing, points []mergedOutput) {
 	taken := func(j int, fromBelow bool) float64 {
 		if j < 0 || j >= len(points) || points[j].dev > 0 != fromBelow {
@@ -119,8 +119,7 @@ func share(mixes []mixing, points []mergedOutput) {
 	}
 }
 
-// pull converts the masses of an output to the units of another grid point. The field points is the number of
-// grid steps from the output up to this grid point.
+// pull converts the masses of an output to the units of a grid point that is points grid steps higher.
 type pull struct {
 	points     int
 	unit, rise float64
@@ -203,10 +202,11 @@ func (t *tilted) onto(h, lambda float64, up bool) *tilted {
 	return out
 }
 
-// visit assigns every mass of t to a point k of out: the next lower point, or the nearest point. It
-// multiplies the mass by the two results of weigh for its distance above this point. It calls f(k, a, b) in
-// increasing order of k with sums a and b of the products, perhaps several times for one k. If the lattices
-// are nested, period is the number of points of t per step of out. Otherwise period is 0.
+// visit assigns every mass of t to a point k of out: the next lower point or, if nearest is set, the nearest
+// point. It multiplies the mass by the two results of weigh for its distance above this point, and calls f(k,
+// a, b) with the sums a and b of the products, in increasing order of k and perhaps several times for one k.
+// The argument period is the number of points of t per step of out if the lattices are nested, and otherwise
+// 0.
 func (t *tilted) visit(out *tilted, period int, nearest bool, weigh func(x float64) [2]float64, f func(k int, a, b float64)) {
 	if period == 0 {
 		for i, mass := range t.p {

@@ -34,8 +34,8 @@ func (s sampledLaplace) anchor(h float64) float64 {
 	})
 }
 
-// lattice returns a grid point off and a step of about h. off is the least loss, or the result of anchor if
-// merge is set. The largest loss is a grid point, too.
+// lattice returns a grid point off and a step of about h. The point off is the least loss, or the result of
+// anchor if merge is set. The largest loss is also a grid point.
 func (s sampledLaplace) lattice(h float64, merge bool) (off, step float64) {
 	off, hi := s.span()
 	step = (hi - off) / math.Max(1, math.Ceil((hi-off)/h-1e-9))
@@ -88,8 +88,8 @@ func (s sampledLaplace) cells(off, h float64, merge bool, width gridWidths) *cel
 	return c
 }
 
-// half integrates over a part of the cell [a, b] of losses. from and to are the ends of this part, as
-// unsampled losses.
+// half integrates over the losses from to to, before sampling, which are part of the cell [a, b] of losses on
+// the sample.
 func (s sampledLaplace) half(from, to, a, b float64) halfCell {
 	if to <= from {
 		return halfCell{scale: math.Inf(-1)}

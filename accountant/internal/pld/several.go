@@ -9,16 +9,16 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// several is a lower bound for a random allocation of a record to n of the steps, where n is the field count.
-// It reduces all outputs to one number. Let r be the likelihood ratio of N(1/sigma, 1) to N(0, 1) for a step,
-// and c = n/steps. The number is the sum over all steps of f = log(1 - c + c r), rounded to a multiple of h.
-// Under Poisson sampling f would be the loss of a step, so this sum has almost all information. The bound is
-// valid for three reasons.
+// several is a lower bound for a random allocation of a record to count of the steps. It reduces all outputs
+// to one number. Let r be the likelihood ratio of N(1/sigma, 1) to N(0, 1) for a step, and c = count/steps.
+// The number is the sum over all steps of f = log(1 - c + c r), rounded to a multiple of h. Under Poisson
+// sampling f would be the loss of a step, so this sum has almost all information. The bound is valid for
+// three reasons.
 //
 //  1. The number is post-processing of the outputs. So its two distributions, with and without the record,
 //     bound epsilon and delta from below, for any c, h and rounding.
 //  2. The distribution of the sum does not depend on which steps have the record. The terms are independent.
-//     Without the record, all have outputs under N(0, 1). With the record, n of them have outputs under
+//     Without the record, all have outputs under N(0, 1). With the record, count of them have outputs under
 //     N(1/sigma, 1).
 //  3. Lower P or higher Q reduce the sum of (P - e^epsilon Q)_+ over the outcomes, also in a composition. So
 //     P is rounded down, Q is rounded up, and P is 0 on outcomes that are not listed.
@@ -28,11 +28,12 @@ type several struct {
 }
 
 const (
-	// maxSeveral bounds the steps, because h grows with the steps.
+	// maxSeveral bounds the number of steps, because h grows with it.
 	maxSeveral = 1e9
 	// maxSeveralNoise bounds the noise multiplier. With more noise Pair.plain is as good.
 	maxSeveralNoise = 1e6
-	// Bounds of the number of lattice points of the sum, and the approximate number of merged outcomes.
+	// These constants bound the number of lattice points of the sum, and set the approximate number of merged
+	// outcomes.
 	leastSeveral, mostSeveral, severalOutcomes = 1 << 14, 1 << 18, 1 << 12
 )
 
@@ -55,8 +56,8 @@ type term struct {
 	slack     float64
 }
 
-// outcomes returns a lower bound of the pair of the sum in one direction, for deltas near e^logDelta. The
-// argument most is the largest number of points of a lattice. If nothing is certified, the result has loss 0.
+// outcomes returns a lower bound on the pair of the sum in one direction, for deltas near e^logDelta. A
+// lattice has at most most points. If nothing is certified, the result has loss 0.
 func (s several) outcomes(ctx context.Context, reverse bool, logDelta float64, most int) *outcomes {
 	depths := s.depths(logDelta)
 	f := s.term(most, logDelta)
@@ -107,9 +108,9 @@ func (s several) outcomes(ctx context.Context, reverse bool, logDelta float64, m
 	return o
 }
 
-// term rounds f to multiples of h. It cuts the range of a step's outputs at the points where the rounded
-// value changes. An inexact cut changes only the rounding, and the masses stay exact. The first and the last
-// cell include the tails.
+// term rounds f to multiples of h. It divides the range of a step's outputs where the rounded value changes.
+// An inexact division changes only the rounding, and the masses stay exact. The first and the last cell
+// include the tails.
 func (s several) term(most int, logDelta float64) *term {
 	m := mixture{float64(s.count) / float64(s.steps), s.sigma}
 	reach := math.Min(math.Max(6, 1+math.Sqrt(-2*logDelta)), 12)

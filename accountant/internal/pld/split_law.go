@@ -65,7 +65,7 @@ type smallSum struct {
 	all  float64 // bounds the sum of the errors of all masses, and the mass outside
 }
 
-// split returns losses and masses by splitLaw. If splitLaw does not apply, the error is errTooLong.
+// split returns losses and masses by splitLaw, or errTooLong if splitLaw does not apply.
 func (a *allocation) split(ctx context.Context, h, logTail float64, reverse, up bool) (*pointLaw, error) {
 	if logTail < -34 || a.sigma < leastSplitNoise { // below the noise of transforms
 		return nil, errTooLong
@@ -152,7 +152,7 @@ func (m mixture) ratios(from, to, zlo, zhi float64) (left, right, mass, slack fl
 	return math.Max(0, -s.right*unit/(to-from)), math.Max(0, s.left*unit/(to-from)), s.mass * unit, s.slack
 }
 
-// weigh sets the weights C(t,n) P[small]^(t-n) for all numbers n of large ratios that have a non-negligible
+// weigh sets the weights C(t,n) P[small]^(t-n) for all numbers n of large ratios with non-negligible
 // probability.
 func (l *splitLaw) weigh(t, tail float64) {
 	l.weights = []float64{math.Exp(t * l.one.logM)}
@@ -209,7 +209,7 @@ func (l *splitLaw) jump(several, up bool) *sumLaw {
 	return out
 }
 
-// large returns the distribution of one large ratio minus a number (the argument less), on a geometric grid.
+// large returns the distribution of one large ratio minus less, on a geometric grid.
 func (l *splitLaw) large(h, less float64, up bool) *sumLaw {
 	m := mixture{1, l.sigma}
 	first := int(math.Floor(math.Log(math.Exp(m.loss(l.high))-less) / h))
@@ -239,10 +239,10 @@ func (l *splitLaw) large(h, less float64, up bool) *sumLaw {
 	return out
 }
 
-// of returns the distribution of the sum of small ratios. Their number is the argument small. If biased is
-// set, the masses of one ratio are multiplied by this ratio.
-func (l *splitLaw) of(small float64, biased bool) (*smallSum, error) {
-	key := splitKey{int64(small), biased}
+// sumOfSmall returns the distribution of the sum of n small ratios. If biased is set, the masses of one ratio
+// are multiplied by this ratio.
+func (l *splitLaw) sumOfSmall(n float64, biased bool) (*smallSum, error) {
+	key := splitKey{int64(n), biased}
 	if s := l.sums[key]; s != nil {
 		return s, nil
 	}
@@ -258,17 +258,17 @@ func (l *splitLaw) of(small float64, biased bool) (*smallSum, error) {
 	return l.sums[key], nil
 }
 
-// small returns the distribution of the sum of n small ratios and the number shift on the geometric grid,
-// given that all n are small. restQ and restP bound the omitted probabilities. An upper distribution adds the
+// small returns the distribution of the sum of n small ratios and shift on the geometric grid, given that all
+// n are small. The results restQ and restP bound the omitted probabilities. An upper distribution adds the
 // total error of the transforms to restQ and restP. A lower distribution subtracts the possible error of each
 // mass from the first distribution of the pair, and adds it to the second distribution. This correction
-// allows for later combination with large ratios of up to the argument jump.
+// allows for later combination with large ratios of up to jump.
 func (l *splitLaw) small(n, shift, jump float64, reverse, up bool) (out *sumLaw, restQ, restP float64, err error) {
-	q, err := l.of(n, false)
+	q, err := l.sumOfSmall(n, false)
 	if err != nil {
 		return nil, 0, 0, err
 	}
-	low, err := l.of(n, true)
+	low, err := l.sumOfSmall(n, true)
 	if err != nil {
 		return nil, 0, 0, err
 	}
@@ -385,8 +385,8 @@ func (l *sumLaw) with(b *sumLaw) *sumLaw {
 	return &out
 }
 
-// beside returns the distribution of the sum of two independent numbers, one from l and one from jump. Its
-// grid is the grid of l.
+// beside returns the distribution of the sum of two independent numbers, from l and from jump, on the grid of
+// l.
 func (l *sumLaw) beside(jump *sumLaw) *sumLaw {
 	h := l.h
 	r := int(math.Round(jump.h / h))

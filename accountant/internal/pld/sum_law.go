@@ -2,9 +2,9 @@ package pld
 
 import "math"
 
-// A sumLaw bounds the distribution of a sum of m independent likelihood ratios r = e^{z/sigma - 1/(2
-// sigma^2)} with z ~ N(0,1). If one of t steps, chosen at random, has the record, the pair is Q = N(0,
-// sigma^2 I) and P = the mean over i of N(e_i, sigma^2 I). So P/Q = (r_1 + .. + r_t)/t.
+// sumLaw bounds the distribution of a sum of m independent likelihood ratios r = e^{z/sigma - 1/(2 sigma^2)}
+// with z ~ N(0,1). If one of t steps, chosen at random, has the record, the pair is Q = N(0, sigma^2 I) and P
+// = the mean over i of N(e_i, sigma^2 I). So P/Q = (r_1 + .. + r_t)/t.
 //
 // The hockey-stick divergences of both directions are E_Q (P/Q - g)_+ and E_Q (1 - g P/Q)_+. Both are means
 // of convex functions of the sum, also in a composition with other pairs. So a distribution that is larger in
@@ -23,14 +23,14 @@ type sumLaw struct {
 	zero float64   // q-mass at 0; upper only
 	inf  float64   // p-mass at infinity; upper only
 	up   bool
-	// slack bounds the relative error of q and p. place bounds the relative error of the points.
+	// slack bounds the relative error of q and p, and place the relative error of the points.
 	slack, place float64
 }
 
 func (l *sumLaw) last() int { return l.lo + len(l.q) - 1 }
 
-// ratioLaw returns the distribution of one ratio. It cuts a tail of at most the given probability on either
-// side.
+// ratioLaw returns the distribution of one ratio. A tail of at most the given probability is dropped on
+// either side.
 func ratioLaw(sigma, h, tail float64, up bool, most int) (*sumLaw, error) {
 	m := mixture{1, sigma}
 	reach := math.Sqrt(-2 * math.Log(tail))
@@ -92,7 +92,7 @@ func (l *sumLaw) finer(r int) *sumLaw {
 }
 
 // plus returns the distribution of the sum of two independent terms, on a grid of step h. The steps of both
-// terms must be h times powers of two. plus adds the number of products to *work.
+// terms must be h times powers of two. The number of products is added to *work.
 func (l *sumLaw) plus(b *sumLaw, h, tail float64, work *int) *sumLaw {
 	same := l == b
 	step := math.Min(l.h, b.h)
@@ -139,11 +139,11 @@ func (l *sumLaw) plus(b *sumLaw, h, tail float64, work *int) *sumLaw {
 	return out
 }
 
-// add adds to l the sums of a point of big and a point of small that is at least "from" steps lower. If same
-// is set, small equals big, and each pair of points is visited once and counts twice. The sum of two points
-// that are d steps apart is log1p(e^{-hd}) above the upper point. So its place, and its weights on the two
-// grid points around it, depend only on d. The weights keep the mean. In an upper distribution the mass moves
-// to these grid points. In a lower distribution it is merged with other mass near the same grid point.
+// add adds to l the sums of a point of big and a point of small that is at least from steps lower. If same is
+// set, small equals big, and each pair of points is visited once and counts twice. The sum of two points that
+// are d steps apart is log1p(e^{-hd}) above the upper point. So its place, and its weights on the two grid
+// points around it, depend only on d. The weights keep the mean. In an upper distribution the mass moves to
+// these grid points. In a lower distribution it is merged with other mass near the same grid point.
 func (l *sumLaw) add(big, small *sumLaw, from int, same bool, work *int) {
 	h, fine := big.h, l.h
 	r := int(math.Round(h / fine))
@@ -194,8 +194,8 @@ func (l *sumLaw) add(big, small *sumLaw, from int, same bool, work *int) {
 	l.addFar(big, small, far, same, work)
 }
 
-// addFar is add for points so far apart that their sum is less than half a step above the upper point. The
-// weight of the right grid point is e^{-hd}/(e^fine - 1), a geometric series in d.
+// addFar is like add for points so far apart that their sum is less than half a step above the upper point.
+// The weight of the right grid point is e^{-hd}/(e^fine - 1), a geometric series in d.
 func (l *sumLaw) addFar(big, small *sumLaw, far int, same bool, work *int) {
 	r := int(math.Round(big.h / l.h))
 	share, rest := big.m/l.m, small.m/l.m
@@ -234,7 +234,7 @@ func (l *sumLaw) addFar(big, small *sumLaw, far int, same bool, work *int) {
 	}
 }
 
-// cut shortens the grid by tails of at most the given probability, under Q at the lower end and under P at
+// cut drops grid points in tails of at most the given probability, under Q at the lower end and under P at
 // the upper end. An upper distribution splits the lower tail between the first point and 0, and the upper
 // tail between the last point and infinity. A lower distribution merges each tail with the first or last
 // point.

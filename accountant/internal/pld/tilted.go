@@ -17,11 +17,12 @@ type tilted struct {
 	lo     int
 	p      []float64 // not negative, sums to 1
 	logM   float64
-	// err bounds the sum of |p - truth| over the lattice, where truth is the result of exact arithmetic.
+	// err bounds the sum of |p - exact p| over the lattice.
 	err float64
-	// noise bounds sqrt(sum (p - truth)^2 / h) of another error: the noise of transforms in the whole window.
+	// noise bounds sqrt(sum (p - exact p)^2 / h) of another error: the noise of transforms in the whole
+	// window.
 	noise float64
-	// most bounds the noise |p - truth| at each point, after the last convolution.
+	// most bounds the noise |p - exact p| at each point, after the last convolution.
 	most   float64
 	length int // length of the window of the last convolution
 	pieces int // pieces of the integration of one step

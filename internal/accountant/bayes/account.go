@@ -11,7 +11,6 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Step describes one training step.
 type Step struct {
 	SamplingProbability float64 // probability q that a record is in the batch, in (0, 1]
 	Noise               float64 // standard deviation of the noise, in the unit of the distances
@@ -28,19 +27,18 @@ func (s Step) validate() error {
 }
 
 // Account adds up the costs of training steps. It is not an accountant.Accountant, because the result is not
-// differential privacy. It is not safe for concurrent use.
+// differential privacy. Concurrent use is not safe.
 type Account struct {
 	cfg   Config
 	costs []float64 // cost of the added steps at each order
 	worst []float64 // the same for a record at distance Bound; nil without Bound
 	state progress
-	// The next three fields store results that later steps reuse.
+	// The next fields store results that later steps reuse.
 	prices map[int]float64
 	law    *law
 	bound  *reference
 }
 
-// progress counts steps and distances.
 type progress struct {
 	steps, unseen int // unseen: number of steps at the cost of Bound
 	distances     int64
@@ -63,12 +61,12 @@ func New(cfg Config) (*Account, error) {
 // slack is the factor by which float32 rounding may raise a distance above Bound.
 const slack = 1 + 0x1p-16
 
-// Add adds a step. A distance is the norm of the change of the step's sum by one record. The records must be
-// sampled from the data distribution. A distance above Config.Bound is an error. If there are fewer than two
-// distances and Config.Bound is set, Add does the same as [Account.AddUnseen]. On an error it adds nothing.
+// Add adds a step. A distance is the norm of the change of the step's sum by one record, for records that are
+// sampled from the data distribution. A distance above Config.Bound is an error. With fewer than two
+// distances and Config.Bound set, Add does the same as [Account.AddUnseen]. On an error it adds nothing.
 func (a *Account) Add(s Step, distances []float64) error { return a.AddRepeated(s, distances, 1) }
 
-// AddRepeated adds several equal steps, with the same distances for each.
+// AddRepeated adds equal steps, each with the same distances, times times.
 func (a *Account) AddRepeated(s Step, distances []float64, times int) error {
 	if err := s.validate(); err != nil {
 		return err
@@ -230,7 +228,6 @@ type Config struct {
 
 const maxSteps = 1 << 30
 
-// complete fills in defaults and checks all fields.
 func (c Config) complete() (Config, error) {
 	if len(c.Orders) == 0 {
 		c.Orders = DefaultOrders()
@@ -290,7 +287,6 @@ const (
 	StudentT
 )
 
-// String returns the name in JSON.
 func (e Estimator) String() string {
 	switch e {
 	case Bernstein:
@@ -301,7 +297,6 @@ func (e Estimator) String() string {
 	return fmt.Sprintf("Estimator(%d)", int(e))
 }
 
-// MarshalText implements encoding.TextMarshaler.
 func (e Estimator) MarshalText() ([]byte, error) {
 	if e != Bernstein && e != StudentT {
 		return nil, fmt.Errorf("bayes: %v is not an estimator", e)
@@ -309,7 +304,6 @@ func (e Estimator) MarshalText() ([]byte, error) {
 	return []byte(e.String()), nil
 }
 
-// UnmarshalText implements encoding.TextUnmarshaler.
 func (e *Estimator) UnmarshalText(text []byte) error {
 	for _, known := range []Estimator{Bernstein, StudentT} {
 		if string(text) == known.String() {

@@ -118,10 +118,10 @@ func (a *Account) Figure() Figure {
 // Opaque returns the figure as an opaque number, which only code of this module can open.
 func (f Figure) Opaque() opaque.Number { return f.mu }
 
-// OpaqueEstimate returns eps_mu itself, even if the epsilon of the moments accountant is smaller.
+// OpaqueEstimate returns eps_mu, even if the epsilon of the moments accountant is smaller.
 func (f Figure) OpaqueEstimate() opaque.Number { return f.estimate }
 
-// OpaqueWorst returns the epsilon of the moments accountant at Config.Bound. It is +Inf without Bound.
+// OpaqueWorst returns the epsilon of the moments accountant at Config.Bound, or +Inf without Bound.
 func (f Figure) OpaqueWorst() opaque.Number { return f.worst }
 
 func text(n opaque.Number) string {
@@ -133,7 +133,6 @@ func text(n opaque.Number) string {
 	return fmt.Sprintf("%.4g", math.Ceil(x/unit)*unit)
 }
 
-// String returns the figure with its delta and its kind.
 func (f Figure) String() string {
 	return fmt.Sprintf("ε_µ ≤ %s at δ_µ = %s (Bayesian: of a typical record; no differential privacy; private)",
 		text(f.mu), number.Exact(f.Delta))
@@ -219,7 +218,7 @@ func (f Figure) report(line func(format string, args ...any)) {
 	}
 }
 
-// form is the JSON form of a Figure. To avoid confusion, no field has the name epsilon.
+// form is the JSON form of a Figure. No field is named epsilon, to avoid confusion.
 type form struct {
 	Schema       string    `json:"schema"`
 	Private      bool      `json:"private"`
@@ -253,7 +252,7 @@ func (f Figure) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// UnmarshalJSON reads the object that MarshalJSON writes.
+// UnmarshalJSON reads the object of MarshalJSON.
 func (f *Figure) UnmarshalJSON(data []byte) error {
 	var in form
 	if err := json.Unmarshal(data, &in); err != nil {

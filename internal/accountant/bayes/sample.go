@@ -10,8 +10,8 @@ import (
 // lanes is the number of distances per block. The rows of 64 orders then fit into the L1 cache.
 const lanes = 32
 
-// A term is omitted if it is below a moment times the constant negligible. An omitted term raises a cost by
-// at most 1e-20 per distance, and there are about 10^3 terms and 10^6 distances.
+// A term that is below a moment times negligible is omitted, which raises a cost by at most 1e-20 per
+// distance. There are about 10^3 terms and 10^6 distances.
 const negligible = 1e-20
 
 // block holds factors for all orders. Row k has 1 - e^(-k(k-1)s/2) for each distance, where s is the
@@ -67,7 +67,6 @@ func newLaw(probability float64, orders []int) *law {
 	return l
 }
 
-// costs returns the cost at each order for a squared distance r.
 func (l *law) costs(r float64) []float64 {
 	costs := make([]float64, len(l.orders))
 	for i := range costs {
@@ -98,8 +97,8 @@ func shortfall(z *[lanes]float64, terms []term) {
 	}
 }
 
-// If the cost at the reference is below the constant fine, power computes shortfalls with a small relative
-// error. Otherwise a small absolute error is enough, which is faster (see logMean).
+// If the cost at the reference is below fine, power computes shortfalls with a small relative error.
+// Otherwise a small absolute error is enough, which is faster (see logMean).
 const fine = 0x1p-10
 
 // power replaces z by 1 - (1-z)^t.
@@ -148,8 +147,8 @@ func complements(z *[lanes]float64, t, top int) {
 	}
 }
 
-// spread holds two sums over a list of numbers. One is the sum of the differences from the first number. The
-// other is the sum of the squares of these differences. Both sums are compensated for rounding.
+// spread holds two sums over a list of numbers: of the differences from the first number, and of their
+// squares. Both sums are compensated for rounding.
 type spread struct {
 	n                 int
 	at                float64
@@ -192,7 +191,6 @@ func addTo(sum, lost, x float64) (float64, float64) {
 
 func (s spread) mean() float64 { return s.at + (s.sum+s.lost)/float64(s.n) }
 
-// deviations returns the sum of squared deviations from the mean.
 func (s spread) deviations() float64 {
 	off := s.sum + s.lost
 	return math.Max(0, s.squares+s.lostSquares-off*off/float64(s.n))
@@ -209,7 +207,7 @@ type shortfalls struct {
 // fraction, 1.3e-13 for a row, and 2.1e-14 for the power, rounded up.
 const arithmetic = 2e-13
 
-// reference is an upper bound on the squared distances of a step (square), with costs and terms at this
+// reference is an upper bound on the squared distances of a step (square), with the costs and terms at this
 // bound.
 type reference struct {
 	square float64

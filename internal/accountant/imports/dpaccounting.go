@@ -48,8 +48,8 @@ func DPAccounting(r io.Reader) (accountant.Schedule, error) {
 	return accountant.Schedule{Relation: relation, Events: events}, nil
 }
 
-// builder converts values to events. It stores the first class that requires add_remove, and the first class
-// that requires replace_one.
+// builder converts values to events. It stores the first class that requires add_remove, and the first that
+// requires replace_one.
 type builder struct {
 	clipped  string // class with a known sensitivity under add_remove only
 	replaced string // class that exists under replace_one only
@@ -94,7 +94,7 @@ func (b *builder) event(v value) (accountant.Event, error) {
 	return e, nil
 }
 
-// read returns the event for a call. The result is invalid if a.err is set.
+// read returns the event for a call, which is invalid if a.err is set.
 func (b *builder) read(a *arguments) accountant.Event {
 	switch a.class {
 	case "NoOpDpEvent":
@@ -144,7 +144,7 @@ func (b *builder) read(a *arguments) accountant.Event {
 	return nil
 }
 
-// clip records the class of the call in a, because this class requires add_remove.
+// clip records that the class of a requires add_remove.
 func (b *builder) clip(a *arguments) {
 	// Error messages should contain the mechanism, not its sampling.
 	if b.clipped == "" || b.clipped == "PoissonSampledDpEvent" {
@@ -224,7 +224,6 @@ func phase(v value) (accountant.Event, error) {
 
 func nothing() accountant.Event { return accountant.Composed{Events: []accountant.Event{}} }
 
-// gaussian returns Gaussian noise relative to the clipping norm, which is the sensitivity under add_remove.
 func gaussian(noiseMultiplier float64) accountant.Event {
 	if noiseMultiplier == 0 {
 		return accountant.NonPrivate{}

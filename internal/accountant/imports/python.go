@@ -295,7 +295,6 @@ func (a *arguments) done() error {
 
 func (a *arguments) has(key string) bool { return slices.Contains(a.keys, key) }
 
-// value returns a required argument.
 func (a *arguments) value(key string) value {
 	if i := slices.Index(a.keys, key); i >= 0 {
 		a.used[i] = true
@@ -366,10 +365,8 @@ type UnsupportedError struct {
 	Reason string
 }
 
-// Error implements error.
 func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("imports: %s is unsupported: %s", e.Class, e.Reason)
 }
 
-// Is makes errors.Is(err, accountant.ErrUnsupportedEvent) hold.
 func (e *UnsupportedError) Is(target error) bool { return target == accountant.ErrUnsupportedEvent }
