@@ -29,7 +29,9 @@ type Target struct {
 	Method  Method
 	On      string // neighbouring inputs, or the data
 	Mistake string // deliberate mistake; "" as shipped
-	Runs    int    // default number of runs on each input; 0 if fixed
+	Source  string // of a published mistake
+	Year    int
+	Runs    int // default number of runs on each input; 0 if fixed
 
 	audit func(ctx context.Context, e effort) (audit.Finding, error)
 }

@@ -3,6 +3,7 @@ package controls
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/pate-go/pate/internal/accountant/audit"
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
+	"github.com/pate-go/pate/internal/museum"
 	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 )
@@ -325,4 +327,58 @@ func TestShuffledBatches(t *testing.T) {
 		checked++
 	}
 	require.Greater(t, checked, 2)
+}
+
+// TestMuseum: at least 25 published mistakes are refuted, by law and by runs where both are possible, and the
+// audit finds what the exercises state. The false-alarm rate is 1e-4; the seed is fixed.
+func TestMuseum(t *testing.T) {
+	exhibits := map[string]museum.Exhibit{}
+	for _, e := range museum.Exhibits() {
+		exhibits[e.Name] = e
+	}
+	require.GreaterOrEqual(t, len(exhibits), 25)
+	opt := testOptions()
+	if testkit.Race {
+		opt.Runs = 2000
+	}
+	refuted := map[string]bool{}
+	for _, r := range testkit.Must(Run(context.Background(), Museum(), opt)) {
+		name, e := r.Target.Name, exhibits[r.Target.Name]
+		if !testkit.Race || r.Target.Method == ByLaw {
+			assert.True(t, r.Finding.Refuted(), "%s by %s: %+v", name, r.Target.Method, r.Finding)
+		}
+		refuted[name] = true
+		assert.Equal(t, e.Did, r.Target.Mistake, name)
+		assert.NotEmpty(t, r.Target.Source, name)
+		if r.Target.Method == ByLaw && e.FoundEpsilon > 0 {
+			assert.InEpsilon(t, e.FoundEpsilon, r.Finding.Epsilon, 0.005, name)
+			assert.InEpsilon(t, e.Epsilon, r.Finding.Claim.Epsilon, 1e-3, name)
+			assert.InDelta(t, e.Delta, r.Finding.Claim.Delta, 0, name)
+		}
+	}
+	require.Len(t, refuted, len(exhibits))
+	for _, name := range Names(slices.Concat(Default(), Trained())) {
+		require.NotContains(t, exhibits, name)
+	}
+}
+
+// TestDeltasOfTheMuseum: the deltas of exhibits whose mechanism is in this package, by law or in 200,000 runs.
+func TestDeltasOfTheMuseum(t *testing.T) {
+	p, q := transcripts(brokenLaws()[0].law, []float64{0, 1}), transcripts(brokenLaws()[0].law, []float64{1, 0})
+	delta := 0.0
+	for i := range p {
+		delta += max(0, math.Exp(p[i])-math.Exp(1+q[i]))
+	}
+	require.InDelta(t, foundDelta("svt-no-query-noise"), delta, 0.001)
+	target := floatingPoint()
+	f := testkit.Must(target.audit(context.Background(), effort{key: rng.SeedKey(1), alpha: 1e-4, runs: 200_000, progress: func(int) {}}))
+	var hits, of int
+	_, err := fmt.Sscanf(f.Evidence, "1 of 3 outputs seen: %d of %d runs", &hits, &of)
+	require.NoError(t, err, f.Evidence)
+	require.InDelta(t, foundDelta("laplace-floating-point"), float64(hits)/float64(of), 0.01)
+}
+
+func foundDelta(name string) float64 {
+	all := museum.Exhibits()
+	return all[slices.IndexFunc(all, func(e museum.Exhibit) bool { return e.Name == name })].FoundDelta
 }

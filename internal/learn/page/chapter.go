@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/pate-go/pate/internal/learn"
+	"github.com/pate-go/pate/internal/museum"
 )
 
 // Chapter is a claim with an interactive picture.
@@ -78,12 +79,19 @@ func Chapters() (all []Chapter) {
 		"noisy-argmax": noisyArgmax, "composition": composition, "stability": stable, "subsample-aggregate": subsample,
 		"sparse-vector": sparseVector, "pate": pateItself, "dpsgd": gradients, "comparing": comparing,
 	}
+	exhibits := museum.Exhibits()
 	for i := range all {
 		c := &all[i]
 		title, text, _ := learn.Course(c.Name)
 		c.Text = map[string]string{"Title": title}
 		maps.Copy(c.Text, text)
 		complete[c.Name](c)
+		for _, e := range exhibits {
+			if e.Chapter == c.Name {
+				question, answer, solution := e.Exercise()
+				c.Exercises = append(c.Exercises, Exercise{e.Name, question, solution, func() float64 { return answer }, 0.02})
+			}
+		}
 	}
 	return all
 }
@@ -154,7 +162,8 @@ func (c *Chapter) exercise(name string, tolerance float64, answer func() float64
 		Name: name, Question: c.Text["Exercise "+name], Solution: c.Text["Solution "+name], answer: answer, tolerance: tolerance})
 }
 
-// Exercise has a numeric answer that the packages compute.
+// Exercise has a numeric answer that the packages compute. Tests compute the
+// answers of the museum.
 type Exercise struct {
 	Name      string
 	Question  string

@@ -4,6 +4,7 @@ package audit
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,12 +59,12 @@ func New(g *shell.Globals) *cobra.Command {
 	})
 	shell.Declare(cmd.Flags(), "audit", shell.To{"samples": &f.samples, "alpha": &f.alpha, "list": &f.list, "delta": &g.Delta})
 	cmd.Flags().StringSliceVar(&f.suite, "suite", []string{"default"},
-		"targets to audit: default, trained, or names that --list prints")
+		"targets to audit: default, trained, museum, or names that --list prints")
 	cmd.Flags().StringSliceVar(&f.broken, "broken", nil,
 		"mistakes to audit instead of the targets: all, trained, or names that --list prints")
-	shipped := slices.Concat(controls.Default(), controls.Trained())
+	shipped := slices.Concat(controls.Default(), controls.Trained(), controls.Museum())
 	broken := slices.Concat(controls.Broken(), controls.BrokenTrained())
-	shell.Take("list", append([]string{"default", "trained"}, controls.Names(shipped)...)...).Of(cmd.Flag("suite"))
+	shell.Take("list", append([]string{"default", "trained", "museum"}, controls.Names(shipped)...)...).Of(cmd.Flag("suite"))
 	shell.Take("list", append([]string{"all", "trained"}, controls.Names(broken)...)...).Of(cmd.Flag("broken"))
 	return cmd
 }
@@ -74,21 +75,24 @@ func auditTargets(f auditFlags, suiteGiven bool) ([]controls.Target, error) {
 	if len(f.broken) > 0 && !suiteGiven {
 		names = nil
 	}
-	targets, err := namedTargets(controls.Default(), controls.Trained(), names, "suite", "default")
+	targets, err := namedTargets(map[string][]controls.Target{
+		"default": controls.Default(), "trained": controls.Trained(), "museum": controls.Museum()}, names, "suite")
 	if err != nil {
 		return nil, err
 	}
-	broken, err := namedTargets(controls.Broken(), controls.BrokenTrained(), f.broken, "broken", "all")
+	broken, err := namedTargets(map[string][]controls.Target{"all": controls.Broken(), "trained": controls.BrokenTrained()}, f.broken, "broken")
 	if targets = append(targets, broken...); err == nil && len(targets) == 0 {
 		err = errors.New("--suite is empty")
 	}
 	return targets, err
 }
 
-func namedTargets(quick, slow []controls.Target, names []string, flag, all string) ([]controls.Target, error) {
-	known := slices.Concat(quick, slow)
+func namedTargets(groups map[string][]controls.Target, names []string, flag string) ([]controls.Target, error) {
+	var known []controls.Target
 	names = slices.Clone(names)
-	for group, targets := range map[string][]controls.Target{all: quick, "trained": slow} {
+	for _, group := range slices.Sorted(maps.Keys(groups)) {
+		targets := groups[group]
+		known = append(known, targets...)
 		if i := slices.Index(names, group); i >= 0 {
 			names = slices.Replace(names, i, i+1, controls.Names(targets)...)
 		}
@@ -136,7 +140,8 @@ func auditVerdict(g *shell.Globals, results []controls.Result) error {
 }
 
 func resultOf(t controls.Target, further ...any) shell.Object {
-	return append(shell.Object{"target", t.Name, "method", t.Method, "on", t.On, "mistake?", t.Mistake}, further...)
+	return append(shell.Object{"target", t.Name, "method", t.Method, "on", t.On,
+		"mistake?", t.Mistake, "source?", t.Source, "year?", t.Year}, further...)
 }
 
 // writeAudit prints the results. The probability of at least one false alarm is at most alpha.
@@ -164,7 +169,7 @@ func writeAudit(g *shell.Globals, alpha float64, results []controls.Result) erro
 			"epsilon_lower", shell.Number(f.Epsilon), "alpha", f.Alpha, "runs", f.Runs, "evidence", f.Evidence, "refuted", f.Refuted(),
 			"seconds", r.Seconds))
 		t.Rows = append(t.Rows, []string{r.Target.Name, string(r.Target.Method), runs, number(f.Claim.Epsilon, 'f', 4),
-			number(f.Claim.Delta, 'g', 3), number(f.Epsilon, 'f', 4), verdict, r.Target.On, f.Evidence, r.Target.Mistake})
+			number(f.Claim.Delta, 'g', 3), number(f.Epsilon, 'f', 4), verdict, r.Target.On, f.Evidence, mistakeOf(r.Target)})
 	}
 	if !wide {
 		t.Header = t.Header[:7]
@@ -193,8 +198,15 @@ func writeMistakes(g *shell.Globals, results []controls.Result) {
 			fmt.Fprintln(g.Stdout)
 		}
 		last = r.Target.Name
-		fmt.Fprintf(g.Stdout, "%s: %s\n", r.Target.Name, r.Target.Mistake)
+		fmt.Fprintf(g.Stdout, "%s: %s\n", r.Target.Name, mistakeOf(r.Target))
 	}
+}
+
+func mistakeOf(t controls.Target) string {
+	if t.Source == "" {
+		return t.Mistake
+	}
+	return fmt.Sprintf("%s (%d, %s)", t.Mistake, t.Year, t.Source)
 }
 
 func writeTargets(g *shell.Globals, targets []controls.Target) error {
@@ -208,9 +220,9 @@ func writeTargets(g *shell.Globals, targets []controls.Target) error {
 			t = shell.TableOf("<target", "<method", "<on, or the mistake made")
 		}
 		for _, target := range targets {
-			cells := []string{target.Name, string(target.Method), target.On, target.Mistake}
+			cells := []string{target.Name, string(target.Method), target.On, mistakeOf(target)}
 			if f == table.Text && target.Mistake != "" {
-				cells[2] = target.Mistake
+				cells[2] = cells[3]
 			}
 			t.Rows = append(t.Rows, cells[:len(t.Header)])
 		}

@@ -1,0 +1,38 @@
+package controls
+
+import (
+	"math/rand/v2"
+
+	"github.com/pate-go/pate/internal/accountant/audit"
+	"github.com/pate-go/pate/internal/museum"
+	"github.com/pate-go/pate/rng"
+)
+
+// Museum returns the mistakes of published papers and programs, each with its source. Some are targets of
+// Broken too.
+func Museum() (all []Target) {
+	broken := Broken()
+	for _, e := range museum.Exhibits() {
+		var targets []Target
+		if claim := stated(e.Epsilon, e.Delta); e.Run == nil {
+			targets = must(Find(broken, e.Name))
+		} else {
+			targets = []Target{byLaw(e.Name, e.Inputs, claim, func(yield func(p, q []float64) bool) { yield(e.Laws(false)) })}
+			if !e.Rare {
+				targets = append(targets, runs(e.Name, e.Inputs, 20_000, claim, exhibited(e, true), exhibited(e, false)))
+			}
+		}
+		for _, t := range targets {
+			t.Mistake, t.Source, t.Year = e.Did, e.Source, e.Year
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+func exhibited(e museum.Exhibit, in bool) side[string] {
+	return func(key rng.Key, _ int) audit.Run[string] {
+		c := museum.Draw(rand.New(key.Stream()))
+		return func(uint64) (string, error) { return e.Run(c, in, false), nil }
+	}
+}

@@ -1,0 +1,73 @@
+package museum
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+)
+
+// Exhibit is a published mistake.
+type Exhibit struct {
+	Name    string
+	Chapter string // of the course
+	Source  string
+	Year    int
+	Did     string // the mistake
+	Why     string
+	Inputs  string  // two neighbouring inputs
+	Epsilon float64 // claimed, at Delta
+	Delta   float64
+	// FoundEpsilon is the least epsilon at Delta on these inputs. If there is none, it is 0, and FoundDelta
+	// is the least delta at Epsilon. Tests compute both.
+	FoundEpsilon float64
+	FoundDelta   float64
+	Rare         bool // the evidence is too rare for sampling
+
+	// Run runs the mechanism with or without the record, with the mistake or right, and returns the output.
+	// Run is nil if the mechanism is in package controls.
+	Run func(c *Chance, in, right bool) string `json:"-"`
+}
+
+//go:embed exhibits.json
+var exhibitsFile []byte
+
+// Exhibits returns all exhibits.
+func Exhibits() (all []Exhibit) {
+	_ = json.Unmarshal(exhibitsFile, &all) // a test checks the file
+	runs := mechanisms()
+	for i, e := range all {
+		all[i].Run = runs[e.Name]
+	}
+	return all
+}
+
+// Laws returns the log probabilities of all outputs, in one order for both inputs.
+func (e Exhibit) Laws(right bool) (with, without []float64) {
+	law := func(in bool) map[string]float64 {
+		law := map[string]float64{}
+		paths(func(c *Chance) string { return e.Run(c, in, right) }, func(output string, p float64) { law[output] += p })
+		return law
+	}
+	p, q := law(true), law(false)
+	outputs := maps.Clone(p)
+	maps.Copy(outputs, q)
+	for _, o := range slices.Sorted(maps.Keys(outputs)) {
+		with, without = append(with, math.Log(p[o])), append(without, math.Log(q[o]))
+	}
+	return with, without
+}
+
+// Exercise returns a question with a numeric answer, and its solution.
+func (e Exhibit) Exercise() (question string, answer float64, solution string) {
+	asked, found := fmt.Sprintf("Which ε can be proved at least, at δ = %g?", e.Delta), "ε"
+	if answer = e.FoundEpsilon; answer == 0 {
+		asked, found = fmt.Sprintf("No ε holds at δ = %g. Which δ can be proved at least, at ε = %g?", e.Delta, e.Epsilon), "δ"
+		answer = e.FoundDelta
+	}
+	return fmt.Sprintf("A published mistake (%d, %s). %s. Claimed is ε = %g, δ = %g. Neighbours: %s. What is wrong? %s",
+			e.Year, e.Source, e.Did, e.Epsilon, e.Delta, e.Inputs, asked), answer,
+		fmt.Sprintf("%s The answer is %s = %g (pate audit --suite %s).", e.Why, found, answer, e.Name)
+}
