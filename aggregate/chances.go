@@ -9,15 +9,15 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// This file has fast versions of the Law methods, for plans. A Law method returns accurate log probabilities
-// of all classes, even of tiny probabilities. A plan needs the probability of one class per query, with
-// absolute error 1e-12, for thousands of queries. Tests compare both versions.
+// This file has fast versions of the Law methods for plans. A Law method returns accurate log probabilities
+// of all classes, even tiny ones. A plan needs the probability of one class per query, with absolute error
+// 1e-12, for thousands of queries. Tests compare both versions.
 
 // chance returns the probability that label is the noisy argmax of counts.
 type chance = func(counts []int64, label int) float64
 
-// argmaxChance returns the chance function of the argmax of counts plus noise. The lowest index wins a tie.
-// It sums, over all x at which no factor is negligible,
+// argmaxChance returns the chance function of the argmax of counts plus noise, where the lowest index wins a
+// tie. It sums, over all x at which no factor is negligible,
 //
 //	p(x-n_label) prod_{j < label} P[Z <= x-1-n_j] prod_{j > label} P[Z <= x-n_j]
 //
@@ -83,7 +83,6 @@ func exponentialChance(scale float64) chance {
 	}
 }
 
-// permuteAndFlipChance returns the chance function of PermuteAndFlip by the formula of PermuteAndFlip.Law.
 func permuteAndFlipChance(scale float64, classes int) chance {
 	nodes, weights := make([]float64, (classes+1)/2), make([]float64, (classes+1)/2)
 	quad.Legendre{}.FixedLocations(nodes, weights, 0, 1)
@@ -107,7 +106,7 @@ func permuteAndFlipChance(scale float64, classes int) chance {
 	}
 }
 
-// thresholdChance returns a function that computes P[max(counts) + Z >= threshold] for discrete Gaussian Z.
+// thresholdChance returns the function P[max(counts) + Z >= threshold] for discrete Gaussian Z.
 func thresholdChance(sigma float64, threshold int64) (func(counts []int64) float64, error) {
 	noise, err := rng.NewDiscreteGaussian(sigma)
 	if err != nil {
@@ -119,11 +118,11 @@ func thresholdChance(sigma float64, threshold int64) (func(counts []int64) float
 	}, nil
 }
 
-// The functions below return the probability that one class wins against all rivals under continuous noise.
-// The count of each rival is lower by x noise scales. For one rival, tests compare with closed forms.
+// The functions below return the probability that one class wins against all rivals under continuous noise,
+// if the count of each rival is lower by x noise scales. For one rival, tests compare with closed forms.
 
-// gaussianAhead is for GNMax. It returns the integral of phi(z) Phi(z+x)^rivals dz. The step of the trapezoid
-// rule makes the result exact to rounding, as in gaussianArgmax.
+// gaussianAhead is for GNMax: the integral of phi(z) Phi(z+x)^rivals dz. The step of the trapezoid rule makes
+// the result exact to rounding, as in gaussianArgmax.
 func gaussianAhead(x float64, rivals int) float64 {
 	if rivals == 1 {
 		return math.Erfc(-x/2) / 2
@@ -141,7 +140,7 @@ func gumbelAhead(x float64, rivals int) float64 {
 	return 1 / (1 + float64(rivals)*math.Exp(-x))
 }
 
-// oneSidedAhead is for permute-and-flip. It returns integral_0^1 (1-uy)^rivals du with y = e^-x.
+// oneSidedAhead is for permute-and-flip: integral_0^1 (1-uy)^rivals du with y = e^-x.
 func oneSidedAhead(x float64, rivals int) float64 {
 	y, k := math.Exp(-x), float64(rivals+1)
 	if y == 0 {
@@ -150,9 +149,9 @@ func oneSidedAhead(x float64, rivals int) float64 {
 	return -math.Expm1(k*math.Log1p(-y)) / (k * y)
 }
 
-// laplaceAhead is for LNMax. It returns the integral of f(z) F(z+x)^rivals dz. Let y = e^-x and K = rivals+1.
-// The interval below -x adds y/(K 2^K). The interval above 0 adds integral_0^{1/2} (1-uy)^rivals du, with u =
-// P[Z > z]. Between -x and 0 the integrand is smooth.
+// laplaceAhead is for LNMax: the integral of f(z) F(z+x)^rivals dz. Let y = e^-x and K = rivals+1. The
+// interval below -x adds y/(K 2^K). The interval above 0 adds integral_0^{1/2} (1-uy)^rivals du, with u = P[Z
+// > z]. Between -x and 0 the integrand is smooth.
 func laplaceAhead(x float64, rivals int) float64 {
 	y, k := math.Exp(-x), float64(rivals+1)
 	if y == 0 {

@@ -22,9 +22,9 @@ type ConfidentGNMaxConfig struct {
 	Answers   int     // cap on answers; the whole cap is charged; in [1, Queries]
 }
 
-// ConfidentGNMax tests whether the largest count plus noise of standard deviation Sigma1 is at least
-// Threshold. If it is, the answer is that of GNMax with Sigma2. Otherwise the mechanism declines (Papernot et
-// al. 2018, Algorithm 1).
+// ConfidentGNMax compares the largest count plus noise of standard deviation Sigma1 with Threshold. If the
+// sum is at least Threshold, ConfidentGNMax answers like GNMax with Sigma2. Otherwise it declines (Papernot
+// et al. 2018, Algorithm 1).
 type ConfidentGNMax struct {
 	cfg       ConfidentGNMaxConfig
 	threshold int64 // the least integer not below cfg.Threshold
@@ -32,7 +32,6 @@ type ConfidentGNMax struct {
 	counts    *rng.DiscreteGaussian
 }
 
-// NewConfidentGNMax returns the mechanism for cfg.
 func NewConfidentGNMax(cfg ConfidentGNMaxConfig) (*ConfidentGNMax, error) {
 	if !(math.Abs(cfg.Threshold) <= maxCount) {
 		return nil, fmt.Errorf("aggregate: Threshold must be between -2^40 and 2^40 votes, not %g", cfg.Threshold)
@@ -46,8 +45,7 @@ func NewConfidentGNMax(cfg ConfidentGNMaxConfig) (*ConfidentGNMax, error) {
 	return &ConfidentGNMax{cfg: cfg, threshold: int64(math.Ceil(cfg.Threshold)), largest: largest, counts: counts}, nil
 }
 
-// Event implements [Mechanism]. The event composes one threshold test per query and one noisy argmax per
-// answer.
+// Event implements [Mechanism]. It composes one threshold test per query and one noisy argmax per answer.
 func (m *ConfidentGNMax) Event() accountant.Event {
 	return accountant.Composed{Events: []accountant.Event{
 		accountant.Repeated{Event: accountant.Threshold{Sigma: m.largest.Sigma(), Discrete: true}, Count: int64(m.cfg.Queries)},

@@ -18,7 +18,7 @@ type Description struct {
 	Short      string // purpose in a few words
 	Cost       string // privacy cost of one query, in words and formulas
 	Parameters []Parameter
-	// New makes the mechanism. The caller must call Check first.
+	// New makes the mechanism of a setting that passed Check.
 	New func(Setting) (Mechanism, error)
 
 	Declines  bool // the mechanism may decline to answer
@@ -26,33 +26,35 @@ type Description struct {
 	Distances bool // noise is added to the number of votes that must change, not to vote counts
 	Fails     bool // with a small probability the mechanism releases an answer that it must refuse
 
-	// Fit returns s with thresholds, and with the least noise that the argument least accepts. The argument
-	// delta is the allowed probability of releasing an answer that must be refused. If Fit is nil, use Least
-	// and WithNoise.
+	// Fit returns s with thresholds, and with the least noise that least accepts. The argument delta is the
+	// allowed probability of releasing an answer that must be refused. If Fit is nil, use Least and
+	// WithNoise.
 	Fit func(s Setting, delta float64, least LeastNoise) (Setting, error)
-	// Chances returns the functions for queries with the given number of classes. If rough is set, their
-	// error is at most 1e-2. Chances is nil if an answer depends on more than the votes of its query.
+	// Chances returns the outcome probabilities for queries with the given number of classes. If rough is
+	// set, their error is at most 1e-2. Chances is nil if an answer depends on more than the votes of its
+	// query.
 	Chances func(s Setting, classes int, rough bool) (Chances, error)
-	// Ahead returns the probability that a class wins under continuous noise if each of its rivals has a
-	// count lower by x noise scales. Ahead is nil if the mechanism may decline to answer.
+	// Ahead returns the probability that a class wins under continuous noise, if the count of each rival is
+	// lower by x noise scales. Ahead is nil if the mechanism may decline to answer.
 	Ahead func(x float64, rivals int) float64
 
-	// Laws lists output distributions by name. If Laws is nil, there is one, Mechanism.Law, with the name
+	// Laws lists output distributions by name. If Laws is nil, the only one is Mechanism.Law, with the name
 	// Name.
 	Laws []NamedLaw
 	// Audit is the setting that an audit tests. Neighbours are two histograms that differ by one moved vote
-	// and have nearly the largest privacy loss. If Neighbours is empty, package controls audits the mechanism
-	// in its own way. Pure reports that delta is 0.
+	// and have nearly the largest privacy loss. If Neighbours is empty, package controls has its own audit of
+	// the mechanism. Pure reports that delta is 0.
 	Audit      Setting
 	Neighbours [2][]int
 	Pure       bool
 }
 
-// LeastNoise returns the least noise at which event(noise) fits a budget. It returns any error of event.
+// LeastNoise returns the least noise at which event(noise) fits a budget. It returns any error of event
+// unchanged.
 type LeastNoise func(event func(noise float64) (accountant.Event, error)) (float64, error)
 
-// Find calls l. l fails if even the least noise that it tries fits the budget; Find then returns that noise.
-// The error matches [accountant.ErrNoBracket] if no noise fits the budget.
+// Find returns the least noise at which event(noise) fits the budget, or the least noise that l tries. The
+// error matches [accountant.ErrNoBracket] if no noise fits.
 func (l LeastNoise) Find(event func(noise float64) (accountant.Event, error)) (float64, error) {
 	noise, err := l(event)
 	var bracket *accountant.NoBracketError
@@ -74,8 +76,8 @@ type Parameter struct {
 	Ratio    float64 // this noise divided by the other noise if both are chosen; 0: equal
 	Instead  string  // parameter that can replace this one
 	WithIt   bool    // the threshold is chosen together with the noise
-	// Default returns the value of a missing parameter, and DefaultDoc describes it. If Default is nil and
-	// Chosen is false, a missing parameter is an error.
+	// Default returns the value of a missing parameter, as DefaultDoc describes. If Default is nil and Chosen
+	// is false, a missing parameter is an error.
 	Default    func(queries int) float64
 	DefaultDoc string
 }
@@ -92,8 +94,8 @@ type NamedLaw struct {
 	Law        func(s Setting, h Histogram) (Law, error)
 }
 
-// Chances computes the probabilities of one query's outcomes, with an absolute error of 1e-12 unless rough
-// was set. The functions are safe for concurrent use.
+// Chances computes the outcome probabilities of one query, with an absolute error of 1e-12 unless rough was
+// set. Concurrent calls are safe.
 type Chances struct {
 	Right    func(counts []int64, label int) float64 // probability that label is released if there is an answer
 	Answered func(counts []int64) float64            // probability of an answer; nil: 1
@@ -208,7 +210,6 @@ func continuous[M interface{ ContinuousLaw(Histogram) (Law, error) }](one func(S
 	}
 }
 
-// Descriptions lists the noisy argmax mechanisms.
 func Descriptions() []Description {
 	return []Description{
 		gnmaxDescription(),
@@ -220,17 +221,17 @@ func Descriptions() []Description {
 	}
 }
 
-// Setting chooses a mechanism and its parameters.
+// Setting is a mechanism with its parameters.
 type Setting struct {
 	Mechanism string             // [Description].Name
 	Values    map[string]float64 // by [Parameter].Name; a missing value is chosen or has a default
 	Queries   int                // cap on queries; the whole cap is charged
 	Teachers  int                // public number of teachers that may vote, for mechanisms that predict
-	// Predict returns the student's probability of each class. Only the mechanism "interactive" uses it.
+	// Predict returns the student's probability of each class, for the mechanism "interactive".
 	Predict func(query uint64) ([]float64, error)
 }
 
-// With returns a copy of s in which parameter has the given value.
+// With returns a copy of s with the given value of a parameter.
 func (s Setting) With(parameter string, value float64) Setting {
 	s.Values = maps.Clone(s.Values)
 	if s.Values == nil {
@@ -272,7 +273,7 @@ func (d Description) Noise() []Parameter {
 	return out
 }
 
-// Parameter returns the parameter with the given name and whether it exists.
+// Parameter returns the parameter with the given name, or false if there is none.
 func (d Description) Parameter(name string) (Parameter, bool) {
 	i := slices.IndexFunc(d.Parameters, func(p Parameter) bool { return p.Name == name })
 	if i < 0 {
@@ -281,7 +282,7 @@ func (d Description) Parameter(name string) (Parameter, bool) {
 	return d.Parameters[i], true
 }
 
-// Settled reports whether no value is missing that a plan would choose.
+// Settled reports whether s has all values that a plan would otherwise choose.
 func (d Description) Settled(s Setting) bool {
 	for _, p := range d.Parameters {
 		if p.Chosen() && s.lacks(p) {
@@ -291,8 +292,7 @@ func (d Description) Settled(s Setting) bool {
 	return true
 }
 
-// WithNoise sets each missing noise of s to the product of noise and the parameter's ratio, clamped to the
-// valid range.
+// WithNoise sets each missing noise of s to noise times the parameter's ratio, clamped to the valid range.
 func (d Description) WithNoise(s Setting, noise float64) Setting {
 	missing := slices.DeleteFunc(d.Noise(), func(p Parameter) bool { return !s.lacks(p) })
 	for _, p := range missing {
@@ -308,8 +308,8 @@ func (d Description) WithNoise(s Setting, noise float64) Setting {
 	return s
 }
 
-// Least returns the least noise for which the event of WithNoise(s, noise) fits a budget. The result is
-// within the range of noise that mechanisms accept.
+// Least returns the least noise for which the event of WithNoise(s, noise) fits a budget. It is clamped to
+// the range of noise that mechanisms accept.
 func (d Description) Least(s Setting, least LeastNoise) (float64, error) {
 	noise, err := least.Find(func(noise float64) (accountant.Event, error) { return d.Event(d.WithNoise(s, noise)) })
 	if err != nil {
@@ -318,7 +318,7 @@ func (d Description) Least(s Setting, least LeastNoise) (float64, error) {
 	return min(max(noise, leastNoise), mostNoise), nil
 }
 
-// Complete fills in every missing parameter that has a default.
+// Complete sets every missing parameter that has a default.
 func (d Description) Complete(s Setting) Setting {
 	for _, p := range d.Parameters {
 		if p.Default != nil && !s.has(p.Name) {
@@ -328,7 +328,7 @@ func (d Description) Complete(s Setting) Setting {
 	return s
 }
 
-// Event returns the worst-case event of a whole session.
+// Event returns the worst-case event of all queries of s.
 func (d Description) Event(s Setting) (accountant.Event, error) {
 	if d.Predicts && s.Predict == nil { // predictions do not change the privacy cost
 		s.Predict = func(uint64) ([]float64, error) { return nil, nil }
@@ -340,8 +340,8 @@ func (d Description) Event(s Setting) (accountant.Event, error) {
 	return m.Event(), nil
 }
 
-// One returns s with one query. cheaper is false if one query costs as much as all queries of s, for example
-// because the cap counts refusals.
+// One returns s with one query. The result cheaper is false if one query costs as much as all queries of s,
+// for example because the cap counts refusals.
 func (d Description) One(s Setting) (one Setting, cheaper bool, err error) {
 	one = s
 	one.Queries = 1

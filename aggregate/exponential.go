@@ -23,7 +23,7 @@ type Exponential struct {
 	distances *rng.DiscreteLaplace
 }
 
-// NewExponential returns the mechanism for cfg. Each query costs an epsilon of 2/Scale, rounded up.
+// NewExponential returns the mechanism for cfg. The epsilon of each query is 2/Scale, rounded up.
 func NewExponential(cfg ExponentialConfig) (*Exponential, error) {
 	distances, err := laplaceNoiseFor(cfg.Scale, cfg.Queries)
 	if err != nil {
@@ -35,7 +35,7 @@ func NewExponential(cfg ExponentialConfig) (*Exponential, error) {
 
 type manyTurns struct{ turns }
 
-// draw gives turns to uniformly random classes until every class has had a turn. A turn is a class and a
+// draw lists turns of uniformly random classes until every class has had a turn. A turn is a class and a
 // random distance. It is accepted if the class is at most this distance behind the largest count. So at least
 // one turn is accepted for any votes. The first accepted turn is of class j with probability proportional to
 // the acceptance probability of j. A turn is omitted if an earlier turn of its class has an equal or larger
@@ -53,13 +53,13 @@ func (m manyTurns) draw(noise []int64, s *rng.Stream, classes int) []int64 {
 		}
 		if distance > farthest[class] {
 			farthest[class] = distance
-			noise = turn(noise, class, distance)
+			noise = appendTurn(noise, class, distance)
 		}
 	}
 	return noise
 }
 
-// Law returns the output distribution of one query. P[j] is proportional to exp(n_j/Scale).
+// Law returns the output distribution of one query: P[j] is proportional to exp(n_j/Scale).
 func (m *Exponential) Law(h Histogram) (Law, error) {
 	return always(h, func(counts []int64) ([]float64, error) {
 		logs := logAcceptances(counts, m.distances.Scale())
@@ -108,11 +108,10 @@ func (t turns) noise() (string, []uint64) {
 
 func (turns) decide(counts, noise []int64) Answer { return firstAccepted(counts, noise) }
 
-// turn appends a turn, a class and a distance, to noise. The turn is accepted if max - n_class <= distance.
-func turn(noise []int64, class, distance int64) []int64 { return append(noise, class, distance) }
+// appendTurn appends a turn to noise. The turn is accepted if max - n_class <= distance.
+func appendTurn(noise []int64, class, distance int64) []int64 { return append(noise, class, distance) }
 
-// firstAccepted returns the class of the first accepted turn. It always reads all turns, whatever the votes
-// are.
+// firstAccepted returns the class of the first accepted turn. It reads all turns, whatever the votes are.
 func firstAccepted(counts, turns []int64) Answer {
 	high := slices.Max(counts)
 	label := NoLabel

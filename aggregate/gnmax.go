@@ -53,14 +53,14 @@ func gnmaxDescription() Description {
 	}
 }
 
-// gaussianReach is a distance from the counts, in sigmas. Beyond it, the terms of the integral (continuous
-// noise) or of the sum (discrete noise) are negligible: both are log-concave with curvature at least
-// 1/sigma^2. For up to 2^22 classes, their maximum lies between the lowest count and 6 sigmas above the
-// largest count. Ten sigmas outside this range, each term is at most e^-50 of the maximum.
+// gaussianReach is a distance from the counts, in sigmas, beyond which the terms of the integral (continuous
+// noise) or sum (discrete noise) are negligible. Both are log-concave with curvature at least 1/sigma^2. For
+// up to 2^22 classes, their maximum lies between the lowest count and 6 sigmas above the largest count. Ten
+// sigmas outside this range, each term is at most e^-50 of the maximum.
 const gaussianReach = 16
 
 // Law returns the output distribution of one query with discrete Gaussian noise. Time and memory are
-// proportional to Sigma plus the spread of the counts. Law fails if the sum has more than 2^22 terms.
+// proportional to Sigma plus the spread of the counts. More than 2^22 terms are an error.
 func (m *GNMax) Law(h Histogram) (Law, error) {
 	return always(h, func(counts []int64) ([]float64, error) {
 		return discreteArgmax(counts, gaussianNoise{m.counts})

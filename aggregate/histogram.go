@@ -7,17 +7,17 @@ import (
 	"log/slog"
 )
 
-// Abstain is the vote of a teacher that does not vote.
+// Abstain is the vote of a teacher that abstains.
 const Abstain = -1
 
 // maxCount bounds each vote count, so that count plus noise does not overflow int64.
 const maxCount = 1 << 40
 
 // Histogram holds the number of votes for each class on one query. The counts are private: printing and
-// logging give redacted text, and MarshalJSON fails. The zero Histogram is not valid.
+// logging give redacted text, and MarshalJSON fails. The zero Histogram is invalid.
 type Histogram struct {
-	// Package fmt calls no methods of unexported fields. It prints an address, because the counts are behind
-	// two pointers.
+	// sealed hides the counts behind two pointers, so that fmt prints an address for a Histogram in an
+	// unexported field.
 	sealed *sealed
 }
 
@@ -44,8 +44,8 @@ func seal(classes int) ([]int64, Histogram) {
 
 const redacted = "aggregate.Histogram(redacted)"
 
-// NewHistogram returns the histogram with the given count for each class. It copies counts. It fails if there
-// are fewer than two classes, or if a count is outside [0, 2^40].
+// NewHistogram returns a histogram with a copy of counts. Fewer than two classes, and a count outside [0,
+// 2^40], are errors.
 func NewHistogram(counts []int) (Histogram, error) {
 	if len(counts) < 2 {
 		return Histogram{}, fmt.Errorf("aggregate: a histogram needs at least 2 classes, not %d", len(counts))
@@ -79,7 +79,7 @@ func CountVotes(votes []int, classes int) (Histogram, error) {
 	return h, nil
 }
 
-// Classes returns the number of classes, which is public. It is 0 for the zero Histogram.
+// Classes returns the public number of classes, or 0 for the zero Histogram.
 func (h Histogram) Classes() int { return len(h.counts()) }
 
 // Reveal returns a copy of the private counts, for planning, teaching and non-private baselines.

@@ -19,23 +19,22 @@ type InteractiveGNMaxConfig struct {
 	Confidence float64 // the student's label is used if its probability is above Confidence; [0, 1]; 1: never
 	Queries    int     // cap on queries; the whole cap is charged; >= 1
 	Answers    int     // cap on answers of the teachers; the whole cap is charged; in [1, Queries]
-	// Predict returns the student's probability of each class. It may use public data and released answers,
-	// and nothing else. The probabilities must add up to 1 within 0.001.
+	// Predict returns the student's probability of each class. It must use only public data and released
+	// answers. The probabilities must add up to 1 within 0.001.
 	Predict func(query uint64) ([]float64, error)
 }
 
 // InteractiveGNMax uses the teachers' votes if they contradict the student (Papernot et al. 2018, Algorithm
 // 2). The student predicts a probability p_j for each class. The mechanism adds noise to the largest n_j -
-// round(Teachers p_j). If the sum is at least Threshold, the answer is that of GNMax with Sigma2. Otherwise
-// the answer is the student's label if its probability is above Confidence. In all other cases the mechanism
-// declines. The privacy cost equals the cost of ConfidentGNMax. The noise depends on the rounded prediction,
-// so a query with a changed prediction gets new noise.
+// round(Teachers p_j). If the sum is at least Threshold, it answers like GNMax with Sigma2. Otherwise it
+// answers with the student's label if the label's probability is above Confidence, or else declines. It costs
+// as much as ConfidentGNMax. The noise depends on the rounded prediction, so a query with a changed
+// prediction gets new noise.
 type InteractiveGNMax struct {
 	cfg      InteractiveGNMaxConfig
 	teachers *ConfidentGNMax
 }
 
-// NewInteractiveGNMax returns the mechanism for cfg.
 func NewInteractiveGNMax(cfg InteractiveGNMaxConfig) (*InteractiveGNMax, error) {
 	teachers, err := NewConfidentGNMax(ConfidentGNMaxConfig{
 		Threshold: cfg.Threshold, Sigma1: cfg.Sigma1, Sigma2: cfg.Sigma2, Queries: cfg.Queries, Answers: cfg.Answers,
@@ -53,9 +52,9 @@ func NewInteractiveGNMax(cfg InteractiveGNMaxConfig) (*InteractiveGNMax, error) 
 	return &InteractiveGNMax{cfg: cfg, teachers: teachers}, nil
 }
 
-// Event implements [Mechanism]. The event composes one threshold test per query and one noisy argmax per
-// answer of the teachers. A moved vote changes the tested number by at most 1, because predictions are public
-// integers after rounding.
+// Event implements [Mechanism]. It composes one threshold test per query and one noisy argmax per answer of
+// the teachers. A moved vote changes the tested number by at most 1, because rounded predictions are public
+// integers.
 func (m *InteractiveGNMax) Event() accountant.Event { return m.teachers.Event() }
 
 func (m *InteractiveGNMax) Start(r *ledger.Reservation, key rng.Key) (Session, error) {
@@ -67,7 +66,7 @@ func (m *InteractiveGNMax) Start(r *ledger.Reservation, key rng.Key) (Session, e
 	return s, nil
 }
 
-// CheckPrediction returns the error of [Session].Ask for these probabilities. It does not check the number of
+// CheckPrediction returns the error of [Session].Ask for these probabilities, except for a wrong number of
 // classes. Call it before the charge.
 func CheckPrediction(probabilities []float64) error {
 	sum := 0.0
@@ -117,8 +116,7 @@ func (m *InteractiveGNMax) predict(query uint64, h Histogram) (prediction, error
 	return p, nil
 }
 
-// lead returns the largest excess of a count over its prediction. A moved vote changes the result by at most
-// 1.
+// lead returns the largest excess of a count over its prediction. A moved vote changes it by at most 1.
 func (p prediction) lead(counts []int64) int64 {
 	lead := counts[0] - p.votes[0]
 	for j, n := range counts {
@@ -144,7 +142,7 @@ func (p prediction) decide(counts, noise []int64) Answer {
 }
 
 // Law implements [Mechanism], with the prediction for query 0. LogDeclined is the log probability that the
-// teachers do not answer. In this case the student's label may still be released.
+// teachers do not answer. The student's label may still be released then.
 func (m *InteractiveGNMax) Law(h Histogram) (Law, error) {
 	p, err := m.predict(0, h)
 	if err != nil {

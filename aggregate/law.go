@@ -8,15 +8,14 @@ import (
 	"gonum.org/v1/gonum/integrate/quad"
 )
 
-// Law holds the exact probability of every answer of a mechanism on one histogram, as natural logarithms. The
-// relative error of a probability is 1e-9, even below the least float64. A Law depends on private votes and
-// must not be released.
+// Law holds the exact log probability of every answer of a mechanism on one histogram. The relative error of
+// a probability is 1e-9, even below the least float64. A Law depends on private votes and must not be
+// released.
 type Law struct {
 	LogLabels   []float64 // log probability of each class
 	LogDeclined float64   // log probability that the teachers do not answer; -Inf if they always answer
 }
 
-// maxLawPoints bounds the number of terms or nodes in the sum for an output distribution.
 const maxLawPoints = 1 << 22
 
 func errLawTooWide(points float64) error {
@@ -70,8 +69,8 @@ func always(h Histogram, labels func(counts []int64) ([]float64, error)) (Law, e
 
 type integerNoise interface {
 	LogProb(k int64) float64
-	// reach returns a distance d. The largest noisy count is in [lowest count - d, largest count + d], except
-	// with negligible probability.
+	// reach returns a distance d such that the largest noisy count is in [lowest count - d, largest count +
+	// d], except with negligible probability.
 	reach(classes int) float64
 	// cdf returns log P[Z <= m] for |m| <= reach.
 	cdf(reach int64) latticeCDF

@@ -401,7 +401,7 @@ func TestExponentialLeavesOutOnlyLosers(t *testing.T) {
 		for len(left) > 0 {
 			class, distance := int64(s.Uint64N(3)), m.distances.Geometric(s)
 			delete(left, class)
-			all = turn(all, class, distance)
+			all = appendTurn(all, class, distance)
 		}
 		drawn := m.draw(nil, rng.SeedKey(seed).Stream(), 3)
 		require.LessOrEqual(t, len(drawn), len(all))

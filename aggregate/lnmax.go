@@ -53,7 +53,7 @@ func lnmaxDescription() Description {
 }
 
 // Law returns the output distribution of one query with discrete Laplace noise. Time and memory are
-// proportional to Scale plus the spread of the counts. Law fails if the sum has more than 2^22 terms.
+// proportional to Scale plus the spread of the counts. More than 2^22 terms are an error.
 func (m *LNMax) Law(h Histogram) (Law, error) {
 	return always(h, func(counts []int64) ([]float64, error) {
 		return discreteArgmax(counts, laplaceNoise{m.counts})

@@ -10,9 +10,9 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Mechanism answers queries at a privacy cost that is fixed by the noise and the caps on queries and answers.
+// Mechanism answers queries. Its noise and its caps on queries and answers fix the privacy cost.
 type Mechanism interface {
-	// Event returns the worst-case event of a whole session, which uses up both caps.
+	// Event returns the worst-case event of a session that uses up both caps.
 	Event() accountant.Event
 	// Start begins a session. It fails if r charges another event than Event, or was used before. A key must
 	// not be used for two sets of votes, so derive it from a hash of the votes.
@@ -21,14 +21,14 @@ type Mechanism interface {
 	Law(h Histogram) (Law, error)
 }
 
-// Session answers queries within a charged budget. It is safe for concurrent use.
+// Session answers queries within a charged budget. Concurrent use is safe.
 type Session interface {
-	// Ask answers one query on the votes h. The query number is public and unique in the run. A repeated
+	// Ask answers one query with the votes h. The query number is public and unique in the run. A repeated
 	// number returns the stored answer without a new charge. Once a cap is used up, the error matches
 	// [ErrExhausted]. All histograms of a session must have the same number of classes.
 	Ask(query uint64, h Histogram) (Answer, error)
 	// AskBatch answers the queries first, first+1, ... in order, like Ask. If a query fails, it returns the
-	// error and the earlier answers. If a histogram or prediction is invalid, it may return no answers.
+	// error and the earlier answers. For an invalid histogram or prediction it may return no answers.
 	AskBatch(first uint64, votes []Histogram) ([]Answer, error)
 	// Releasable reports whether the key is secret. The answers of another key must not be released.
 	Releasable() bool
@@ -47,7 +47,7 @@ type Answer struct {
 // ErrExhausted matches the error of [Session].Ask after a cap is used up.
 var ErrExhausted = errors.New("aggregate: exhausted")
 
-// rule decides single queries. A session calls draw, which reads no votes, and then calls decide.
+// rule decides single queries. A session calls draw, which reads no votes, and then decide.
 type rule interface {
 	// noise returns the name and the parameters from which the key of the noise is derived.
 	noise() (name string, params []uint64)
@@ -129,5 +129,4 @@ func checkCap(field string, n, limit int) error {
 	return nil
 }
 
-// maxQueries bounds the number of queries, so that a float64 can hold it exactly.
 const maxQueries = min(1<<53, math.MaxInt)

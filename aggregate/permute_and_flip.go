@@ -39,7 +39,7 @@ func (m oneTurn) draw(noise []int64, s *rng.Stream, classes int) []int64 {
 	order := make([]int, classes)
 	s.Perm(order)
 	for _, class := range order {
-		noise = turn(noise, int64(class), m.distances.Geometric(s))
+		noise = appendTurn(noise, int64(class), m.distances.Geometric(s))
 	}
 	return noise
 }

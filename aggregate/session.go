@@ -47,7 +47,7 @@ func start(m interface{ Event() accountant.Event }, rule rule, r *ledger.Reserva
 
 func (s *session) Releasable() bool { return s.key.Releasable() }
 
-// question is the rule for a query. The noise may depend on its public values.
+// question is the rule for a query, with public values on which the noise may depend.
 type question struct {
 	rule   rule
 	public []uint64
@@ -87,7 +87,7 @@ func (s *session) Ask(query uint64, h Histogram) (Answer, error) {
 	return s.answer(query, h, q, n.of(0))
 }
 
-// answer decides a query unless a stored answer exists. The caller must hold the lock.
+// answer decides a query without a stored answer. The caller must hold the lock.
 func (s *session) answer(query uint64, h Histogram, q question, noise []int64) (Answer, error) {
 	if a, done, err := s.admit(query, h.Classes()); done || err != nil {
 		return a, err
@@ -121,7 +121,7 @@ func (s *session) admit(query uint64, classes int) (a Answer, done bool, err err
 	return Answer{}, false, nil
 }
 
-// answerPages stores answers by query number, with about five bytes for each of many consecutive queries.
+// answerPages stores answers by query number, in about five bytes each for many consecutive queries.
 type answerPages struct {
 	pages  map[uint64]*page
 	number uint64 // index of the page used last
@@ -133,7 +133,7 @@ type page [1 << pageBits]int32
 
 const pageBits = 6
 
-// codeReused is a bit that marks an answer with the student's label. Labels are smaller than this bit.
+// codeReused marks an answer with the student's label. It is larger than all labels.
 const codeReused = 1 << 30
 
 func (g *answerPages) page(query uint64) *page {
@@ -154,7 +154,7 @@ func (g *answerPages) answer(query uint64) (Answer, bool) {
 	return a, code != 0
 }
 
-// add stores the answer to a query. The query must not have a stored answer.
+// add stores the answer to a query without a stored answer.
 func (g *answerPages) add(query uint64, a Answer) {
 	p := g.page(query)
 	if p == nil {

@@ -13,24 +13,24 @@ import (
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
 )
 
-// Goal is a budget with the least accuracy and the least number of labels that a plan should reach.
+// Goal is a budget, with the least accuracy and the least number of labels for a plan.
 type Goal struct {
 	Epsilon     float64 // > 0
 	Delta       float64 // in (0, 1)
 	MinAccuracy float64 // least expected fraction of correct answers, in [0, 1); 0 sets no minimum
-	// Queries is the largest number of queries in Alternatives. 0 means the number of examples.
+	// Queries is the largest number of queries in Alternatives, by default the number of examples.
 	Queries int
 	// MinLabels is the least expected number of correct labels in ForLabels. A plan that asks all queries may
-	// have fewer correct labels.
+	// have fewer.
 	MinLabels float64
 	// Steady makes ForLabels prefer GNMax with noise of a fifth of the number of teachers and as many queries
 	// as the budget allows, if this plan meets the goal. Use it for teachers of unknown accuracy.
 	Steady bool
-	// Accountant is the accountant of a ledger of mode Reserved. The value "" means accountant.ByAuto.
+	// Accountant is the accountant of a ledger of mode Reserved. By default it is accountant.ByAuto.
 	Accountant accountant.Method
 }
 
-// Validate reports the first field that is out of range.
+// Validate returns an error for the first field that is out of range.
 func (g Goal) Validate() error {
 	switch {
 	case !(g.Epsilon > 0) || math.IsInf(g.Epsilon, 1):
@@ -47,15 +47,15 @@ func (g Goal) Validate() error {
 	return nil
 }
 
-// ErrNoPlan matches the error of a search in which no tried setting meets the goal.
+// ErrNoPlan matches the error of a search that found no setting that meets the goal.
 var ErrNoPlan = errors.New("plan: no setting meets the goal")
 
 // Alternatives returns the best setting of every mechanism that meets the goal, ordered by expected correct
 // answers. For Confident-GNMax it also returns the best settings at thresholds of 20, 40, 60, 80 and 100 % of
-// the votes. Noise is rounded upwards, to the six significant digits that commands print. If no setting meets
-// the goal, the error matches [ErrNoPlan]. For speed, the search uses Rényi accounting, with an epsilon at
-// which GNMax needs the same noise as under the goal's accountant. In the returned settings, the noise is
-// what the goal's accountant requires.
+// the votes. Noise is rounded upwards to the six significant digits that commands print. If no setting meets
+// the goal, the error matches [ErrNoPlan]. The search uses Rényi accounting, which is fast, with an epsilon
+// at which GNMax needs the same noise as under the goal's accountant. The noise of the returned settings is
+// the noise that the goal's accountant requires.
 func Alternatives(ctx context.Context, examples []Example, goal Goal) ([]Alternative, error) {
 	if err := goal.Validate(); err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func (c cases) search(ctx context.Context, goal Goal, most int) ([]Alternative, 
 	return c.meeting(ctx, settings, goal)
 }
 
-// maxSearched is the number of examples in a search. The found settings are evaluated on all examples.
+// maxSearched is the number of examples for a search. The found settings are evaluated on all examples.
 const maxSearched = 2000
 
 func (c cases) thinned(limit int) cases {
@@ -145,7 +145,7 @@ func (c cases) accurate(ctx context.Context, s aggregate.Setting, goal Goal) (Al
 	}
 }
 
-// fewer returns s with 1 % fewer queries, or 3 % after two tries, and with accordingly lower Gaussian noise.
+// fewer returns s with 1 % fewer queries, or 3 % after two tries, and with lower Gaussian noise accordingly.
 func fewer(s aggregate.Setting, tries int) aggregate.Setting {
 	less := func(n int) int {
 		if tries > 1 {
@@ -214,7 +214,7 @@ func (c cases) bestQueries(ctx context.Context, mechanism string, goal Goal, mos
 	return best, found, nil
 }
 
-// ladder returns n and smaller numbers down to 1, in which each number is about 6/7 of the previous number.
+// ladder returns n and smaller numbers down to 1, each about 6/7 of the previous one.
 func ladder(n int) []int {
 	var rungs []int
 	for x := float64(n); x > 0.5; x *= 6.0 / 7 {

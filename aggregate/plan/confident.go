@@ -10,8 +10,8 @@ import (
 	"github.com/pate-go/pate/aggregate"
 )
 
-// confidentSettings searches settings of Confident-GNMax. The Rényi divergence of Gaussian noise at order a
-// is a times a number, rho. So with Q queries and A answers the budget is
+// confidentSettings returns good settings of Confident-GNMax. The Rényi divergence of Gaussian noise at order
+// a is a times a number, rho. So with Q queries and A answers the budget is
 //
 //	Q/(2 sigma1^2) + A/sigma2^2 = rho.
 //
@@ -89,7 +89,7 @@ type candidate struct {
 }
 
 // pick returns the best setting of all rows, and the best setting of each row whose index is a multiple of
-// the argument every.
+// every.
 func pick(best []candidate, every int) []aggregate.Setting {
 	top := 0
 	for row := range best {
@@ -107,7 +107,7 @@ func pick(best []candidate, every int) []aggregate.Setting {
 	return out
 }
 
-// passing returns P[largest + Z >= threshold] for continuous Gaussian noise Z, to rank settings.
+// passing approximates P[largest + Z >= threshold] by continuous Gaussian noise Z, to rank settings.
 func passing(largest int64, threshold, sigma1 float64) float64 {
 	return math.Erfc((threshold-0.5-float64(largest))/sigma1/math.Sqrt2) / 2
 }

@@ -38,9 +38,9 @@ func PluralityExamples(votes []aggregate.Histogram) []Example {
 }
 
 // Simulation draws example votes from public guesses, so planning has no privacy cost. The true label of a
-// query is uniform. Each query has its own probability x that a teacher is right. x has a Beta distribution
-// with mean Accuracy; its variance makes Correlation the correlation of two teachers being right. Given x,
-// the teachers are independent. With probability Confusion, a wrong vote is for one wrong class, which is
+// query is uniform. Each query has its own probability x that a teacher is right, from a Beta distribution
+// with mean Accuracy. Its variance makes Correlation the correlation between two teachers being right. Given
+// x, the teachers are independent. With probability Confusion, a wrong vote is for one wrong class, which is
 // drawn once per query. Otherwise it is for a uniform wrong class. All teachers vote and are equally good.
 //
 // The defaults reproduce 250 kernel ridge teachers on MNIST with 240 images each: accuracy 0.85, correlation
@@ -57,20 +57,18 @@ type Simulation struct {
 	even bool
 }
 
-// Defaults for zero fields of a Simulation.
 const (
 	DefaultCorrelation = 0.4
 	DefaultConfusion   = 0.7
 )
 
-// maxExamples bounds the work of a plan. maxClasses and maxTeachers bound its memory.
+// maxExamples bounds the time of a plan. maxClasses and maxTeachers bound its memory.
 const (
 	maxExamples = 1 << 20
 	maxClasses  = 1 << 12
 	maxTeachers = 1 << 20
 )
 
-// MaxExamples returns the largest number of examples for the given number of classes.
 func MaxExamples(classes int) int { return maxExamples / max(1, classes) * 2 }
 
 func (s Simulation) withDefaults() Simulation {
@@ -83,7 +81,7 @@ func (s Simulation) withDefaults() Simulation {
 	return s
 }
 
-// Validate reports the first field that is out of range.
+// Validate returns an error for the first field that is out of range.
 func (s Simulation) Validate() error {
 	s = s.withDefaults()
 	switch {
@@ -103,7 +101,6 @@ func (s Simulation) Validate() error {
 	return nil
 }
 
-// Examples draws the example votes. Equal keys give equal votes.
 func (s Simulation) Examples(key rng.Key) ([]Example, error) {
 	s = s.withDefaults()
 	if err := s.Validate(); err != nil {
@@ -154,7 +151,6 @@ type Summary struct {
 	MeanGap                    float64 // mean difference of the two largest counts
 }
 
-// Summarize returns the summary of examples.
 func Summarize(examples []Example) (Summary, error) {
 	c, err := newCases(examples)
 	if err != nil {
@@ -235,14 +231,14 @@ func (c cases) each(ctx context.Context, f func(i int) float64) ([]float64, erro
 	return out, ctx.Err()
 }
 
-// Agreement describes how often a teacher is right and how errors are correlated. 0 means unknown.
+// Agreement describes how often a teacher is right and how errors are correlated. A zero field is unknown.
 type Agreement struct {
 	Accuracy    float64 // of one teacher, in (0, 1)
 	Correlation float64 // correlation of two teachers being right on a query, in (0, 1)
 	Confusion   float64 // fraction of wrong votes on one class, in (0, 1]
 }
 
-// UsualAccuracy is the accuracy of a teacher that a plan assumes if none is declared.
+// UsualAccuracy is the accuracy of a teacher that plans assume if none is declared.
 const UsualAccuracy = 0.88
 
 const leastCalibration = 30

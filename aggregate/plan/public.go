@@ -16,15 +16,14 @@ import (
 // Public holds public facts about teachers and queries. A plan from Public uses no votes.
 type Public struct {
 	Teachers, Classes, Queries int
-	// Agreement is declared for the teachers. A zero Accuracy means [UsualAccuracy]. If Accuracy is declared
-	// without Correlation, a plan must hold for small and large correlations.
+	// Agreement describes the teachers as declared. A zero Accuracy means [UsualAccuracy]. If Accuracy is
+	// declared without Correlation, a plan must meet its goal for small and large correlations.
 	Agreement
 	// Share is the fraction of teachers who vote for the largest class, as a mean over queries. LeastShare is
-	// a lower bound of Share. If not 0, they are private estimates that replace Agreement.
+	// a lower bound on Share. If not 0, these private estimates replace Agreement.
 	Share, LeastShare float64
 }
 
-// Numbers of simulated queries for ForLabels and for Possible.
 const (
 	plannedExamples = 600
 	roughExamples   = 150
@@ -82,7 +81,7 @@ func (s Simulation) pluralities() (cases, error) {
 	return newCases(PluralityExamples(votes))
 }
 
-// Expect returns the expected labels of s on simulated votes from p. It does not compute the privacy cost.
+// Expect returns the expected labels of s on simulated votes from p, without the privacy cost.
 func (p Public) Expect(ctx context.Context, s aggregate.Setting) (Alternative, error) {
 	worlds, err := p.worlds(plannedExamples)
 	if err != nil {
@@ -95,9 +94,9 @@ func (p Public) Expect(ctx context.Context, s aggregate.Setting) (Alternative, e
 type NoPlanError struct {
 	Goal Goal
 	Best Alternative // the best plan, if its only fault is too few labels
-	// Epsilon is the least epsilon for which a plan exists on a new ledger, with an error of at most 4 %. It
-	// is +Inf above 1000. Teachers is the least number of equally good teachers for which a plan exists at
-	// the goal's epsilon, with an error of at most 6 %. It is 0 if neither 50 times as many teachers nor 2^20
+	// Epsilon is the least epsilon for which a plan exists on a new ledger, with an error of at most 4 %, or
+	// +Inf above 1000. Teachers is the least number of equally good teachers for which a plan exists at the
+	// goal's epsilon, with an error of at most 6 %, or 0 if neither 50 times as many teachers nor 2^20
 	// teachers suffice.
 	Epsilon  float64
 	Teachers int
@@ -110,8 +109,8 @@ func (e *NoPlanError) Error() string {
 func (e *NoPlanError) Unwrap() error { return ErrNoPlan }
 
 // ForLabels returns the plan with the most correct labels, from public values alone. The plurality counts as
-// correct. On simulated votes the plan reaches MinAccuracy. It also reaches MinLabels, or asks all queries.
-// The function budget finds the least noise that a ledger accepts. Epsilon of the plan is the cost on a new
+// correct. On simulated votes the plan reaches MinAccuracy, and reaches MinLabels or asks all queries. The
+// argument budget finds the least noise that a ledger accepts. Epsilon of the plan is the cost on a new
 // ledger by the goal's accountant. If no plan exists, the error is a *NoPlanError.
 func ForLabels(ctx context.Context, p Public, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
 	if err := goal.Validate(); err != nil {
@@ -141,7 +140,7 @@ func ForLabels(ctx context.Context, p Public, goal Goal, budget aggregate.LeastN
 	return Alternative{}, &NoPlanError{Goal: goal, Best: best}
 }
 
-// LeastPerClass is the least number of labels per class from which a student usually learns.
+// LeastPerClass is the least number of labels per class with which a student usually learns.
 const LeastPerClass = 3
 
 func (p Public) Remedy(ctx context.Context, none *NoPlanError) error {
@@ -255,9 +254,8 @@ func (g Goal) factor(best Alternative) float64 {
 	return max(1.01, math.Sqrt(g.MinLabels/best.ExpectedCorrect))
 }
 
-// least returns a number x > from for which works(x) is true, at most ratio times the least such number. If
-// works is false for all tried numbers up to most, least returns +Inf. The search first multiplies from by
-// the argument step.
+// least returns a number x > from with works(x), at most ratio times the least such number. It returns +Inf
+// if works is false for all tried numbers up to most. The search begins at from times step.
 func least(from, most, ratio, step float64, works func(float64) (bool, error)) (float64, error) {
 	low, high := from, from
 	for ok := false; !ok; step = max(min(step, 1.6), 1.1) {
@@ -293,8 +291,8 @@ func (p Public) works(ctx context.Context, goal Goal) (bool, error) {
 	return labels > 0, err
 }
 
-// Possible returns the expected number of correct labels of a plan, or 0 if [ForLabels] is unlikely to find a
-// plan. It is faster than ForLabels, because it uses fewer simulated votes.
+// Possible returns the expected number of correct labels of a plan, or 0 if [ForLabels] is unlikely to find
+// one. It is faster than ForLabels, because it uses fewer simulated votes.
 func (p Public) Possible(ctx context.Context, goal Goal, budget aggregate.LeastNoise) (float64, error) {
 	if p.Share > 0 && p.LeastShare <= 0.5 {
 		return 0, nil
@@ -365,13 +363,13 @@ func MaxQueries(ctx context.Context, s aggregate.Setting, cfg ledger.Config) (in
 
 const maxCarried = 1 << 30
 
-// noiseShare is the noise of the plan of Goal.Steady divided by the number of teachers. The difference of two
-// noisy counts then has a standard deviation of 0.28 times the number of votes. On splits of MNIST,
+// noiseShare is the noise of the plan of Goal.Steady, divided by the number of teachers. The difference of
+// two noisy counts then has a standard deviation of 0.28 times the number of votes. On splits of MNIST,
 // optdigits, Adult and letter, students were best near 0.2 with each tested kind of teacher.
 const noiseShare = 0.2
 
-// MaxCount returns the number of queries that GNMax can answer within target if its noise is noiseShare times
-// teachers. The number may be 0.
+// MaxCount returns the number of queries, perhaps 0, that GNMax can answer within target at noise noiseShare
+// times teachers.
 func MaxCount(ctx context.Context, teachers int, target accountant.Target) (int64, error) {
 	sigma := noiseShare * float64(teachers)
 	event := func(n int64) (accountant.Event, error) {

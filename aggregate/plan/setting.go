@@ -14,20 +14,19 @@ import (
 	"github.com/pate-go/pate/internal/number"
 )
 
-// Names of mechanisms that plans treat specially.
 const (
 	GNMax       = "gnmax"
 	Confident   = "confident"
 	exponential = "exponential"
 )
 
-// Plannable reports whether plans support d: each answer must depend on nothing but the votes of its query.
+// Plannable reports whether plans support d: each answer must depend only on the votes of its query.
 func Plannable(d aggregate.Description) bool { return !d.Predicts && !d.Distances }
 
 // Alternative is a setting with its privacy cost and its expected labels.
 type Alternative struct {
 	aggregate.Setting
-	// Epsilon is the epsilon of Event at the goal's delta, computed by the accountant By.
+	// Epsilon is the epsilon of the event at the goal's delta, by the accountant By.
 	Epsilon         float64
 	By              accountant.Method
 	ExpectedAnswers float64
@@ -46,8 +45,8 @@ func (a Alternative) Accuracy() float64 {
 // maxPlannedNoise is the largest noise in a plan, in votes. It bounds the size of the plan's tables.
 const maxPlannedNoise = 1 << 20
 
-// Evaluate returns the privacy cost of s at delta, computed by the given accountant, and the expected labels.
-// The expectation is over queries that are drawn independently from examples.
+// Evaluate returns the privacy cost of s at delta by the given accountant, and the expected labels for
+// queries that are drawn independently from examples.
 func Evaluate(ctx context.Context, examples []Example, s aggregate.Setting, by accountant.Method, delta float64) (Alternative, error) {
 	c, err := newCases(examples)
 	if err != nil {
@@ -155,17 +154,17 @@ func sum(xs []float64) float64 {
 	return total
 }
 
-// ClearVote is the fraction of the teachers that vote for the largest class in a clear vote.
+// ClearVote is the fraction of teachers that vote for the largest class in a clear vote.
 const ClearVote = 0.8
 
-// Clear describes how well a setting answers queries on which most or all teachers agree.
+// Clear describes the answers of a setting to queries on which most or all teachers agree.
 type Clear struct {
 	Right     float64 // probability of the right class for a [ClearVote] against one other class, given an answer
 	Unanimous float64 // probability of the right class for a unanimous vote, given an answer
 	Answered  float64 // probability of an answer for a unanimous vote
 }
 
-// Clearly computes how well s answers queries on which most or all teachers agree.
+// Clearly returns the Clear of s for the given numbers of teachers and classes.
 func Clearly(s aggregate.Setting, teachers, classes int) (Clear, error) {
 	d, err := described(s.Mechanism)
 	if err != nil {
@@ -216,7 +215,7 @@ func (g Goal) least(ctx context.Context) aggregate.LeastNoise {
 
 // equivalent returns the goal with Rényi accounting, and with an epsilon at which GNMax needs as much noise
 // as the budget requires. Searches try thousands of settings, and one privacy loss distribution takes 0.1 s.
-// If the budget accepts no noise, equivalent returns false.
+// The result is false if the budget accepts no noise.
 func (g Goal) equivalent(queries int, budget aggregate.LeastNoise) (Goal, bool, error) {
 	g.Accountant = accountant.ByRDP
 	d := known(GNMax)
@@ -277,7 +276,7 @@ func scaled(d aggregate.Description, s aggregate.Setting, factor float64) aggreg
 	return s
 }
 
-// calibrated returns the setting with the least noise. The mechanism must have a single noise.
+// calibrated returns the setting with the least noise, for a mechanism with a single noise.
 func calibrated(ctx context.Context, mechanism string, queries int, goal Goal) (aggregate.Setting, error) {
 	s := aggregate.Setting{Mechanism: mechanism, Queries: queries}
 	d := known(mechanism)
@@ -289,8 +288,8 @@ func calibrated(ctx context.Context, mechanism string, queries int, goal Goal) (
 }
 
 // fit returns s with its noise scaled to the least noise that the budget accepts, or false if the budget
-// accepts no noise. The search itself rounds noise upwards, to six digits, because a computed epsilon may
-// rise slightly with the noise.
+// accepts no noise. The noise is rounded upwards to six digits before it is tested, because a computed
+// epsilon may rise slightly with the noise.
 func fit(s aggregate.Setting, budget aggregate.LeastNoise) (aggregate.Setting, bool, error) {
 	d, bare := known(s.Mechanism), s
 	proportions := d

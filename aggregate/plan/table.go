@@ -28,7 +28,7 @@ type Outcome struct {
 	Asked     float64 // Asked, Released and Right are expected numbers, out of one query per example
 	Released  float64
 	Right     float64
-	// Approximate is set for m-svec, whose outcome has a relative error of about 1e-3: the sum over the
+	// Approximate is set for m-svec. Its outcome has a relative error of about 1e-3, because the sum over the
 	// threshold noise has steps of 1/32 of the scale. All other outcomes are exact sums.
 	Approximate bool
 }
@@ -43,10 +43,10 @@ func (o Outcome) Accuracy() float64 {
 
 // Outcomes returns the outcomes of noisy argmax and of stability methods on one query per example. The noisy
 // argmax methods are GNMax, Exponential and the best setting of Confident-GNMax. The stability methods
-// release the plurality: [stable.MStab], [stable.SVTPrinted], [stable.SVTCalibrated] and [stable.SVT]. For
-// sparse vectors, the number of refusals after which they stop is the one with the most correct labels.
-// Without MinAccuracy, GNMax and Exponential answer all queries. With MinAccuracy they answer as many queries
-// as possible at this accuracy. Methods that cannot meet the goal are omitted.
+// release the plurality: [stable.MStab], [stable.SVTPrinted], [stable.SVTCalibrated] and [stable.SVT]. A
+// sparse vector stops after the number of refusals with the most correct labels. Without MinAccuracy, GNMax
+// and Exponential answer all queries. With MinAccuracy they answer as many queries as possible at this
+// accuracy. Methods that cannot meet the goal are omitted.
 func Outcomes(ctx context.Context, examples []Example, goal Goal) ([]Outcome, error) {
 	if err := goal.Validate(); err != nil {
 		return nil, err
@@ -211,8 +211,8 @@ func (d distances) evaluate(ctx context.Context, method string, cfg stable.Confi
 	return o, nil
 }
 
-// distances describes examples for stability methods. For each distance to instability it has the fraction of
-// queries at this distance, and the fraction of queries at this distance whose plurality is right.
+// distances holds the fraction of queries at each distance to instability, and the fraction of queries at
+// this distance whose plurality is right.
 type distances struct {
 	queries      int
 	share, right []float64 // by distance; fractions of all queries
@@ -249,8 +249,8 @@ func laplaceMasses(scale float64) (rng.Masses, error) {
 	return rng.NewMasses(noise.LogProb, int64(math.Ceil(noiseReach*scale))+1), nil
 }
 
-// refusal returns two probabilities for a random query at threshold noise z: that the query is refused, and
-// that its right label is released. A query is refused if its noise >= z + distance - threshold.
+// refusal returns the probabilities that a random query is refused, and that its right label is released, at
+// threshold noise z. A query is refused if its noise >= z + distance - threshold.
 func (d distances) refusal(noise rng.Masses, threshold, z int64) (refused, right float64) {
 	for distance, share := range d.share {
 		if share == 0 {

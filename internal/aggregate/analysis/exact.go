@@ -9,7 +9,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// noise is the noise on one count: its log distribution function, its log density and quadrature points.
+// noise is the noise on one count.
 type noise interface {
 	log(x float64) (cdf, density float64)
 	// nodes returns points and weights for integrals of a density times k-1 distribution functions, centred
@@ -81,12 +81,12 @@ func (l laplaceNoise) nodes(low, high, k int) (x, weight []float64) {
 
 // laws computes the output distributions of a noisy argmax on a histogram and on its neighbours.
 type laws interface {
-	// cover prepares tables for a histogram. The tables depend on all earlier histograms and can affect last
-	// bits. If cover is called for all histograms first, the order of visits does not affect results.
+	// cover prepares tables for a histogram. They depend on all earlier histograms and can affect last bits.
+	// If all histograms are covered first, the order of visits does not change results.
 	cover(t tally)
 	// visit calls f with the log probabilities of the classes on counts, and then on every neighbour with one
-	// moved vote. It may omit neighbours that are equal up to the order of classes. f may change law, and
-	// must not store the slices.
+	// moved vote. It may omit neighbours that are equal up to the order of classes. The function f may change
+	// law, and must not store the slices.
 	visit(counts []int, f func(law []float64, counts []int)) error
 	// threshold returns the log probabilities of both results of the threshold test.
 	threshold(largest int, threshold, sigma float64) (logPass, logFail float64)
@@ -154,8 +154,8 @@ func (e *instance) law(dst []float64, counts []int) []float64 {
 	return complement(dst)
 }
 
-// complement replaces a probability above 1/2 by one minus the sum of all other probabilities. The logarithm
-// of the result then has high relative accuracy, even near zero.
+// complement replaces a probability above 1/2 by one minus the sum of all others. Its logarithm then has high
+// relative accuracy, even near zero.
 func complement(law []float64) []float64 {
 	top, others := 0, 0.0
 	for i, p := range law {
@@ -194,7 +194,7 @@ func (e *instance) logProbability(c column) float64 {
 }
 
 // neighbours calls f for the histograms that differ from t by one moved vote. Histograms that are equal up to
-// the order of classes share one call. The function f must not store its argument counts.
+// the order of classes share one call. The function f must not store counts.
 func neighbours(t tally, f func(counts []int)) {
 	counts := slices.Clone(t)
 	for a, from := range t {
@@ -263,7 +263,7 @@ func compare(e laws, counts []int, orders []float64, release func(law []float64,
 	return divergences{forward.divergences(), reverse.divergences()}, err
 }
 
-// outcome stands for one or more outputs that have equal probabilities, under each of two distributions.
+// outcome stands for one or more outputs with equal probabilities under each of two distributions.
 type outcome struct {
 	logQ, q float64 // probability under the second distribution
 	u       float64 // log P/Q
@@ -286,7 +286,8 @@ func outcomes(dst []outcome, logP, logQ []float64) []outcome {
 	return dst
 }
 
-// worst keeps the largest D_a(P||Q) at each order a over all added pairs. Both distributions sum to one, so
+// worst is the largest D_a(P||Q) at each order a over all added pairs (P, Q). Both distributions sum to one,
+// so
 //
 //	sum P^a Q^{1-a} - 1 = sum Q (e^{a u} - 1 - a (e^u - 1)),   u = log(P/Q)
 //
@@ -356,7 +357,6 @@ func smallExcess(a, u float64) float64 {
 	return total
 }
 
-// renyiLarge returns D_a(P||Q) by sums in log space, which do not overflow.
 func renyiLarge(laws []outcome, a float64) float64 {
 	top := math.Inf(-1)
 	for _, o := range laws {

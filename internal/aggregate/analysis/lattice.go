@@ -10,8 +10,8 @@ import (
 )
 
 // lattice implements laws for the integer noise of package aggregate. The lowest class wins a tie, so counts
-// must be in the order of the classes. If counts are too far apart, the sums of probabilities underflow, and
-// lattice returns an error.
+// must be in the order of the classes. Counts that are so far apart that sums of probabilities underflow are
+// an error.
 type lattice struct {
 	logProb func(k int64) float64 // log probability of noise k on a count
 	scale   float64               // standard deviation or scale of the noise
@@ -41,8 +41,7 @@ func newLaplaceLattice(scale float64) (*lattice, error) {
 	return &lattice{logProb: noise.LogProb, scale: noise.Scale(), reach: 40, deepest: 690}, nil
 }
 
-// IntegerNoiseError reports that tables for integer noise would be too large or underflow. The error is
-// private.
+// IntegerNoiseError reports that tables for integer noise would be too large or underflow. It is private.
 type IntegerNoiseError struct {
 	Scale  float64 // scale of the noise, in votes
 	Spread float64 // difference of the largest and the least count of a query, in votes

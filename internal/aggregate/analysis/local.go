@@ -10,8 +10,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// ConditionError reports that a condition of the published theorem on smooth sensitivity fails. The error is
-// public: it depends only on the noise, the order and the number of classes.
+// ConditionError reports that a condition of the published theorem on smooth sensitivity fails. It is public:
+// it depends only on the noise, the order and the number of classes.
 type ConditionError struct {
 	Condition string // failing condition, as in Papernot et al. 2018, appendix B.4
 	Sigma     float64
@@ -30,7 +30,7 @@ const (
 	conditionConvex   = "C6: the growth of the cost over one moved vote does not grow with q"
 )
 
-// localCost bounds the change of the data-dependent cost of a GNMax query by one moved vote, at one order
+// localCost bounds how much one moved vote changes the data-dependent cost of a GNMax query, at one order
 // (Papernot et al. 2018, appendix B.4). Let q bound the probability that noise changes the answer. The cost
 // is
 //
@@ -45,7 +45,6 @@ type localCost struct {
 	logQ1        float64 // log lower(q0)
 	plateau      float64 // change of the cost between q1 and q0
 
-	// unknown is the condition of the published theorem that fails, or "".
 	unknown string
 	// cells[i] bounds the change if the quantile of q is between z0 + i step and z0 + (i+1) step. If the cost
 	// grows with q, the bound follows from the costs at both ends of the cell and one moved vote away from
@@ -169,9 +168,9 @@ func (l *localCost) change(logQ float64) float64 {
 	return math.Max(l.cost(l.upper(logQ))-cost, cost-l.cost(l.lower(logQ)))
 }
 
-// publishedProfile adds, for each d, weight*b to dst[d]. b bounds the change of the cost by one moved vote at
-// any histogram that is d moved votes from t. The conditions of the published theorem must hold. For q below
-// q1 the change is largest at the largest q within d moved votes. For q above q0 it is largest at the
+// publishedProfile adds, for each d, weight*b to dst[d], where b bounds the change of the cost by one moved
+// vote at any histogram that is d moved votes from t. The conditions of the published theorem must hold. For
+// q below q1 the change is largest at the largest q within d moved votes. For q above q0 it is largest at the
 // smallest q. Between q1 and q0 the change is bounded by the plateau.
 func (l *localCost) publishedProfile(dst []float64, t tally, weight float64) {
 	logQ := t.logFlipGaussian(l.sigma)
@@ -256,7 +255,7 @@ func (t tally) disagree() {
 	t[1]++
 }
 
-// agree moves one vote from the second class to the first, which lowers q most. t stays sorted.
+// agree moves one vote from the second class to the first, which lowers q most. The tally stays sorted.
 func (t tally) agree() {
 	t[0]++
 	t[1]--
@@ -265,8 +264,8 @@ func (t tally) agree() {
 	}
 }
 
-// thresholdProfile adds to dst[d] the largest change of the threshold test's cost by one moved vote. The
-// maximum is over all largest counts in [0, n] that differ from largest by at most d.
+// thresholdProfile adds to dst[d] the largest change of the threshold test's cost by one moved vote, over all
+// largest counts in [0, n] that differ from largest by at most d.
 func thresholdProfile(dst []float64, largest, n int, threshold, sigma, a float64) {
 	low, high := max(0, largest-len(dst)), min(n, largest+len(dst))
 	costs := make([]float64, high-low+1)
@@ -310,8 +309,8 @@ func logQuantile(logP float64) float64 {
 	return z
 }
 
-// tally holds the counts of one query, largest first. Histograms with equal tallies have equal costs: the
-// order of classes has no effect on bounds and on continuous noise.
+// tally holds the counts of one query, largest first. The order of classes does not change bounds and exact
+// costs under continuous noise.
 type tally []int
 
 func newTally(counts []int) tally {
@@ -328,9 +327,8 @@ func (t tally) key() string {
 	return string(b)
 }
 
-// logFlip returns a bound on log P[noisy argmax != argmax]. It adds up the probabilities with which each
-// other class overtakes the largest count. The sum is at most 1 - 1/K, the value for unlimited noise and K
-// classes.
+// logFlip returns a bound on log P[noisy argmax != argmax]: the sum of the probabilities with which other
+// classes overtake the largest count, and at most 1 - 1/K, the value for unlimited noise and K classes.
 func (t tally) logFlip(overtakes func(gap float64) float64) float64 {
 	terms := make([]float64, len(t)-1)
 	for j := range terms {

@@ -24,7 +24,7 @@ type Mechanism struct {
 
 var published = []string{"gnmax", "confident", "lnmax"}
 
-// Published reports whether the named mechanism of package mechanisms has a published data-dependent cost.
+// Published reports whether the named mechanism has a published data-dependent cost.
 func Published(name string) bool { return slices.Contains(published, name) }
 
 func Of(name string, values map[string]float64) (Mechanism, error) {
@@ -63,7 +63,7 @@ func (m Mechanism) validate() error {
 
 func positive(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
 
-// MarshalJSON writes the parameters by name. The result is part of the identity of a release.
+// MarshalJSON writes the parameters by name. Its result is part of the identity of a release.
 func (m Mechanism) MarshalJSON() ([]byte, error) {
 	switch {
 	case m.Laplace:
@@ -128,7 +128,7 @@ func costs(orders []float64, cost func(a float64) float64) spent {
 	return s
 }
 
-// exact returns the exact divergences of one query. With a threshold test, "no answer" is an output, too.
+// exact returns the exact divergences of one query. With a threshold test, "no answer" is also an output.
 func (m Mechanism) exact(e laws, counts []int, orders []float64) (divergences, error) {
 	return compare(e, counts, orders, func(law []float64, counts []int) []float64 {
 		if !m.Tested {
@@ -153,8 +153,8 @@ func (m Mechanism) run(queries, answers int) (aggregate.Mechanism, error) {
 	return aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: m.Noise, Queries: queries})
 }
 
-// claim returns the epsilon that the best accountant computes for a run with integer noise and these caps, or
-// nil if package aggregate cannot draw this noise.
+// claim returns the epsilon of a run with integer noise and the given caps by the best accountant, or nil if
+// package aggregate cannot draw this noise.
 func (m Mechanism) claim(ctx context.Context, queries, answers int, delta float64) (*accountant.Claim, error) {
 	run, err := m.run(queries, answers)
 	if err != nil {
@@ -209,7 +209,7 @@ func lnmaxFlipBound(logQ, scale, a float64) (float64, bool) {
 }
 
 // gnmaxRDP bounds the divergence of order a > 1 of one GNMax query by the smaller of [flipBound] and
-// a/sigma^2. e^logQ bounds the probability that noise changes the answer on the actual votes.
+// a/sigma^2. On the actual votes, noise changes the answer with probability at most e^logQ.
 func gnmaxRDP(logQ, sigma, a float64) float64 {
 	worst := gnmaxWorst(sigma, a)
 	if bound, ok := flipBound(logQ, sigma, a); ok {
@@ -257,9 +257,9 @@ func flipBound(logQ, sigma, a float64) (float64, bool) {
 	return math.Log1p(math.Expm1(likely)+math.Exp(flipped)) / (a - 1), true
 }
 
-// thresholdRDP is gnmaxRDP for a threshold test with noise N(0, sigma^2). logPass and logFail are the log
-// probabilities of both results. The largest count has sensitivity 1, and the counts of an argmax have
-// sensitivity sqrt(2). So thresholdRDP calls gnmaxRDP with sqrt(2) times the sigma of the test.
+// thresholdRDP is gnmaxRDP for a threshold test with noise N(0, sigma^2) and the log probabilities logPass
+// and logFail. The largest count has sensitivity 1, and the counts of an argmax have sensitivity sqrt(2). So
+// thresholdRDP calls gnmaxRDP with sqrt(2) sigma.
 func thresholdRDP(logPass, logFail, sigma, a float64) float64 {
 	return gnmaxRDP(math.Min(logPass, logFail), math.Sqrt2*sigma, a)
 }

@@ -19,7 +19,7 @@ import (
 
 // SanitizerConfig holds all inputs of a release except the votes. All fields are public and must be fixed
 // before anybody sees the votes: a value chosen from a [Report] would be an uncharged release. A default
-// depends on nothing but the other fields.
+// depends only on other fields.
 type SanitizerConfig struct {
 	Mechanism Mechanism // GNMax or Confident-GNMax; required
 	Queries   int       // number of queries, in [1, 2^22]; required
@@ -27,25 +27,24 @@ type SanitizerConfig struct {
 	Classes   int       // at least 2; required
 	Delta     float64   // delta of Released.Epsilon, in (0, 1); required
 
-	// Order is the order of the released divergence, above 1. The default 0 means the best order, at most
-	// 500, for queries that cost a fifth of the worst case.
+	// Order is the order of the released divergence, above 1. The default is the best order, at most 500, for
+	// queries that cost a fifth of the worst case.
 	Order float64
-	// Beta is the smoothness of the sensitivity, at least 1e-5. Between neighbours, the sensitivity changes
-	// by a factor of at most e^Beta. The charge is finite at orders below [OrderLimit]. The default 0 means
-	// 1/(3 Order).
+	// Beta is the smoothness of the sensitivity, at least 1e-5: between neighbours, the sensitivity changes
+	// by a factor of at most e^Beta. The charge is finite at orders below [OrderLimit]. The default is 1/(3
+	// Order).
 	Beta float64
-	// Sigma is the standard deviation of the noise divided by the smooth sensitivity. With the default 0, a
+	// Sigma is the standard deviation of the noise, divided by the smooth sensitivity. With the default, a
 	// release costs a tenth of the queries' worst case, but at least twice the least cost for Beta.
 	Sigma float64
-	// Margin is at least 0. Margin times the standard deviation of the noise is added to the result, so the
-	// result is too low with probability P[N(0,1) < -Margin]. For Margin 2 this is one release in 44.
+	// Margin times the standard deviation of the noise is added to the result. So the result is too low with
+	// probability P[N(0,1) < -Margin], one in 44 for Margin 2. Margin must be at least 0.
 	Margin float64
-	// Grid is a power of two from 2^-40 to 1. The release is rounded up to a multiple of Grid. The default 0
-	// means 2^-20.
+	// Grid is a power of two from 2^-40 to 1, by default 2^-20. The release is rounded up to a multiple of
+	// Grid.
 	Grid float64
 }
 
-// Constants of the defaults.
 const (
 	assumedSaving = 5.0
 	assumedShare  = 0.5 // cost of the release divided by the assumed cost of the queries
@@ -59,9 +58,9 @@ const (
 //
 //	cost + S Sigma (Z + Margin),   Z ~ N(0, 1)
 //
-// The result is rounded up to the grid. cost is the bound on the divergence at Order, summed as if every
-// query were answered, as in [Report].All. S is the smooth sensitivity of cost. In Papernot et al. 2018,
-// appendix B, Margin is 0.
+// The result is rounded up to the grid. The term cost is the bound on the divergence at Order, summed as if
+// every query were answered, as in [Report].All. S is the smooth sensitivity of cost. In Papernot et al.
+// 2018, appendix B, Margin is 0.
 type Sanitizer struct {
 	cfg         SanitizerConfig
 	sensitivity *sensitivity
@@ -69,7 +68,8 @@ type Sanitizer struct {
 	cost        float64 // cost of the release at Order
 }
 
-// NewSanitizer checks cfg and fills in defaults. If no sensitivity is known, it returns a [*ConditionError].
+// NewSanitizer returns a Sanitizer for cfg, with its defaults. If no sensitivity is known, the error is a
+// [*ConditionError].
 func NewSanitizer(cfg SanitizerConfig) (*Sanitizer, error) {
 	m := cfg.Mechanism
 	if err := m.validate(); err != nil {
@@ -190,7 +190,7 @@ func (s *Sanitizer) event() accountant.GNSS {
 
 func (s *Sanitizer) Event() accountant.Event { return s.event() }
 
-// Released is a sanitised cost. It is the only result of this package that may be public.
+// Released is a sanitised cost, the only result of this package that may be public.
 type Released struct {
 	Order float64 // order of the divergences
 	// Cost is a multiple of the grid in [0, worst case]. It bounds the cost of the queries on the votes,
@@ -202,16 +202,16 @@ type Released struct {
 	Epsilon float64
 	// TooLow is the probability that Cost is below the true cost.
 	TooLow float64
-	// Releasable reports whether the noise is secret. With known noise the fields must not be released.
+	// Releasable reports whether the noise is secret. Otherwise the fields must not be released.
 	Releasable bool
 }
 
-// Release computes the cost of the votes and adds noise. If r was used before, or charges another event than
-// Event, Release fails before it reads votes. The caller must commit the result to the ledger before its
-// release.
+// Release returns the cost of the votes with noise. If r was used before, or charges another event than
+// Event, Release fails before it reads votes. The caller must commit the result to the ledger before
+// releasing it.
 //
-// The noise depends on the key, the configuration and the votes, and on nothing else. So a repeated run gives
-// the same bits, and different votes get independent noise.
+// The noise depends only on the key, the configuration and the votes. So a repeated run gives the same bits,
+// and different votes get independent noise.
 //
 // The text of an error may reveal votes, but the fact that an error occurred may be released. Nobody may
 // observe the running time, because it depends on votes and noise.
@@ -247,8 +247,8 @@ func (s *Sanitizer) Release(ctx context.Context, r *ledger.Reservation, key rng.
 	return s.released(float64(steps)*s.cfg.Grid, key.Releasable())
 }
 
-// noise returns the cost plus the margin, and the standard deviation of the noise. It adds slack for the
-// rounding of float64: the error of the cost is below 1e-10 of the worst case, so S is raised by this amount.
+// noise returns the cost plus the margin, and the standard deviation of the noise, with slack for the
+// rounding of float64. The error of the cost is below 1e-10 of the worst case, so S is raised by this amount.
 // The relative error of S between neighbours is below 1e-6 beta, so S is computed with a slightly smaller
 // beta.
 func (s *Sanitizer) noise(ctx context.Context, groups []group) (mean, sd float64, err error) {

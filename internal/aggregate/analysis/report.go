@@ -40,7 +40,7 @@ type Report struct {
 	Unsanitized error      // reason if Sanitized is nil
 }
 
-// Epsilon is a sum of divergences, converted to an epsilon by two formulas, each at its best order.
+// Epsilon is a sum of divergences as an epsilon, by two conversions, each at its best order.
 type Epsilon struct {
 	Improved, Classic           Number
 	ImprovedOrder, ClassicOrder float64 // as private as the numbers
@@ -57,9 +57,8 @@ type Costs struct {
 	Claim *accountant.Claim
 }
 
-// Exact holds sums of exact divergences over the queries. For each query, the neighbour is the one with the
-// largest divergence. Forward is the direction of the published bounds. Both is the larger of both
-// directions.
+// Exact holds sums of exact divergences over the queries, for each query at the neighbour with the largest
+// divergence. Forward is the direction of the published bounds. Both is the larger of both directions.
 type Exact struct{ Forward, Both Epsilon }
 
 // Expected is the cost of the threshold tests plus the expected cost of the answers, as in papers on
@@ -80,7 +79,7 @@ type Realised struct {
 
 const maxTallies = 1 << 22
 
-// group is a set of equal queries. With continuous noise, queries are equal if their counts are, up to the
+// group is a set of equal queries. Under continuous noise, queries are equal if their counts are, up to the
 // order of classes.
 type group struct {
 	counts   []int
@@ -89,7 +88,7 @@ type group struct {
 	answered int // number of answered queries
 }
 
-// Analyze computes the report on votes. It reads votes once. Equal queries are stored and analysed once. At
+// Analyze returns the report on votes, which it reads once. Equal queries are stored and analysed once. At
 // most 2^22 different histograms are allowed.
 func Analyze(ctx context.Context, m Mechanism, votes iter.Seq2[aggregate.Histogram, error], o Options) (*Report, error) {
 	if err := m.validate(); err != nil {
@@ -314,10 +313,10 @@ func DefaultOrders() []float64 {
 
 const blockGroups = 256
 
-// inOrder computes a result for every group on all cores. It calls the function take with the results in the
-// order of the groups, so a sum in take has the same bits on any number of cores. It calls the function
-// worker once per core. The result of a group must not depend on other groups. inOrder returns the first
-// error in the order of the groups.
+// inOrder computes a result for every group on all cores. It calls worker once per core, and take with the
+// results in the order of the groups, so that a sum in take has the same bits on any number of cores. The
+// result of a group must not depend on other groups. inOrder returns the first error in the order of the
+// groups.
 func inOrder[T any](ctx context.Context, groups []group, worker func() (func(i int, g group) (T, error), error), take func(i int, of T)) error {
 	compute := make([]func(int, group) (T, error), min(runtime.GOMAXPROCS(0), len(groups)))
 	for w := range compute {

@@ -14,7 +14,7 @@ import (
 )
 
 // Sanitized previews the release of a data-dependent epsilon with noise proportional to the smooth
-// sensitivity. The preview chooses order, beta and noise from the votes, so a [Sanitizer] must not use them.
+// sensitivity. Its order, beta and noise are chosen from the votes, so a [Sanitizer] must not use them.
 type Sanitized struct {
 	// Published follows the procedure of Papernot et al. 2018, for comparison. For Confident-GNMax it
 	// sanitises the expected cost, as if the probabilities of answers were public. Its release cost is
@@ -22,8 +22,8 @@ type Sanitized struct {
 	// the published smooth sensitivity fails, Published is nil and Unpublished is the reason.
 	Published   *Preview
 	Unpublished error
-	// Valid sanitises the cost of all queries as if all were answered. Its release cost is a bound. The
-	// smooth sensitivity is that of a Sanitizer, which does not need the published conditions.
+	// Valid sanitises the cost of all queries as if all were answered. Its release cost is a bound. It uses
+	// the smooth sensitivity of a Sanitizer, which does not need the published conditions.
 	Valid Preview
 }
 
@@ -86,9 +86,9 @@ func newSensitivity(m Mechanism, order float64, classes int) (*sensitivity, erro
 	return &sensitivity{m, l}, err
 }
 
-// profile returns the local sensitivity of the cost of all queries at every distance. argmax adds the local
-// sensitivity for one query. At distance d, at most d votes of each query have moved, so the sum of the
-// queries' sensitivities is a bound.
+// profile returns the local sensitivity of the cost of all queries at every distance. The function argmax
+// adds the local sensitivity of one query. At distance d, at most d votes of each query have moved, so the
+// sum of the queries' sensitivities is a bound.
 func (l *sensitivity) profile(ctx context.Context, groups []group, teachers int, argmax func(dst []float64, i int, g group)) ([]float64, error) {
 	type parts struct{ argmax, test []float64 }
 	worker := func() (func(int, group) (parts, error), error) {
@@ -202,8 +202,8 @@ func discounted(profile []float64, beta float64) float64 {
 	return worst
 }
 
-// Number is a number computed from private votes and is as private as the votes. Its printed, logged and
-// encoded values have the mark "private". No accountant, ledger or statement accepts a Number.
+// Number is a number computed from private votes, and is as private. Its printed, logged and encoded values
+// have the mark "private". No accountant, ledger or statement accepts a Number.
 type Number struct{ value float64 }
 
 // Reveal returns the number. No decision that others can observe may depend on it.

@@ -12,9 +12,9 @@ type Counts struct {
 	layout            // of the columns, for the pairs
 }
 
-// A count is small if it is below fewestOfBin standard deviations of the noise. Small counts are set to 0 if
-// together they are at most the fraction mostTrimmed of a column. Otherwise noise in wide bins without units
-// would stretch the scale of numbers.
+// A count is small if it is below fewestOfBin standard deviations of the noise. The small counts of a column
+// are set to 0 if together they are at most the fraction mostTrimmed of the column. Otherwise noise in wide
+// bins without units would stretch the scale of numbers.
 const (
 	fewestOfBin = 2
 	mostTrimmed = 0.02
@@ -38,7 +38,7 @@ func (c *Counts) trim(sigma float64) {
 	}
 }
 
-// Weights returns a relative weight for each bin. A negative noisy count has weight 0.
+// Weights returns a relative weight for each bin, which is 0 for a negative noisy count.
 func (c *Counts) Weights() [][]float64 {
 	if c == nil {
 		return nil
@@ -55,9 +55,9 @@ func (c *Counts) Weights() [][]float64 {
 
 // Draw returns the bins of rows that are drawn along the tree, or nil if there is no tree. The first column
 // is drawn from its noisy counts. Every other column is drawn from the table that pairs it with a column that
-// is drawn already. Tables are projected to masses like columns. A row of a table without mass is replaced by
-// the noisy masses of the column. The bin within a group is drawn from the noisy column. The result is a
-// public function of the counts and of the number of rows.
+// is already drawn. Tables are projected to masses like columns (see project). A row of a table without mass
+// is replaced by the noisy masses of the column. The bin within a group is drawn from the noisy column. The
+// result is a public function of the counts and of the number of rows.
 func (c *Counts) Draw(rows int) [][]int {
 	if c == nil || c.Pairs == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// Write writes noisy counts as CSV. The function describe returns the name of a column and of its bins.
+// Write writes noisy counts as CSV. The function describe returns the names of a column and of its bins.
 func Write(out io.Writer, counts [][]int64, describe Describe) error {
 	file := table.Table{Header: []string{"column", "values", "noisy count"}}
 	for j, column := range counts {
@@ -23,7 +23,7 @@ func Write(out io.Writer, counts [][]int64, describe Describe) error {
 	return file.Write(out, table.CSV)
 }
 
-// Read reads the output of Write. bins is the number of bins of each column.
+// Read reads the result of Write. The slice bins holds the number of bins of each column.
 func Read(file io.Reader, bins []int) ([][]int64, error) {
 	lines, err := csv.NewReader(file).ReadAll()
 	if err != nil {
@@ -70,7 +70,7 @@ func (c *Counts) writeTree(out io.Writer, describe Describe) error {
 	return file.Write(out, table.CSV)
 }
 
-// readTree reads the output of writeTree. The columns must be set, because they determine the groups.
+// readTree reads the result of writeTree. The columns must be set, because they determine the groups.
 func (c *Counts) readTree(file io.Reader, describe Describe) error {
 	in := csv.NewReader(file)
 	in.FieldsPerRecord = 5

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// layout merges the bins of each column to groups, so that tables of pairs have few cells. A layout is a
-// function of public numbers and of the noisy columns.
+// layout merges the bins of each column into groups, so that tables of pairs have few cells. It is a function
+// of public numbers and of the noisy columns.
 type layout struct {
 	groups [][]int     // group of each bin, by column
 	sizes  []int       // number of groups, by column
@@ -16,8 +16,8 @@ type layout struct {
 	total  float64     // noisy number of units
 }
 
-// Limits for the number of cells of a pair. If columns are independent, a cell should hold about noisePerCell
-// times the noise of a cell. noisePerCell was chosen on abalone, digits, satellite and waveform.
+// These constants limit the number of cells of a pair. If columns are independent, a cell should hold about
+// noisePerCell times the noise of a cell. noisePerCell was chosen on abalone, digits, satellite and waveform.
 const (
 	noisePerCell = 3
 	mostGroups   = 32
@@ -83,7 +83,7 @@ func merge(masses []float64, ordered int, least float64) (of []int, groups int) 
 }
 
 // project returns the nearest masses that are not negative and add up to total. It subtracts a constant from
-// all counts and replaces negative results by 0, so noise does not add mass to a table.
+// all counts and replaces negative results by 0, so that noise does not add mass to a table.
 func project(counts []int64, total float64) []float64 {
 	sorted := slices.SortedFunc(slices.Values(counts), func(a, b int64) int { return cmp.Compare(b, a) })
 	sum, off := 0.0, 0.0

@@ -10,7 +10,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// None marks a unit that is in no bin of a column.
+// None is the bin of a unit without a bin in a column.
 const None = -1
 
 // Config holds the parameters of a release. No parameter has a default.
@@ -26,7 +26,6 @@ type Marginals struct {
 	noise *rng.DiscreteGaussian
 }
 
-// New returns the release for cfg.
 func New(cfg Config) (*Marginals, error) {
 	if len(cfg.Bins) == 0 {
 		return nil, errors.New("marginals: Bins is empty: there are no columns")

@@ -15,7 +15,7 @@ import (
 // PoolShare is the fraction of a budget for the counts of a pool. Counts need little budget.
 const PoolShare = 0.1
 
-// These are the parts of PoolShare if there is a tree. They were chosen on digits, flchain, gss, satellite
+// These fractions divide PoolShare if there is a tree. They were chosen on digits, flchain, gss, satellite
 // and waveform.
 const (
 	partOfColumns = 0.3
@@ -39,7 +39,7 @@ type PoolConfig struct {
 	Describe      Describe
 }
 
-// ForPool returns the plan that uses its share of a budget.
+// ForPool returns the Pool whose counts use PoolShare of the budget.
 func ForPool(ctx context.Context, cfg PoolConfig, budget accountant.Target) (p *Pool, err error) {
 	columns := Config{Bins: cfg.Bins, Relation: cfg.Relation}
 	p = &Pool{PoolConfig: cfg}
@@ -103,7 +103,7 @@ func (p *Pool) Event() accountant.Event {
 	return accountant.Composed{Events: append([]accountant.Event{p.columns.Event()}, p.tree.Events()...)}
 }
 
-// String identifies the pool: its columns, the edges of their bins and its events.
+// String identifies the pool by its columns, the edges of their bins and its events.
 func (p *Pool) String() string {
 	text := fmt.Sprintf("%+v", p.Events())
 	for j := range p.Bins {
@@ -113,11 +113,11 @@ func (p *Pool) String() string {
 	return text
 }
 
-// Describe returns the name of a column and of its bins.
+// Describe returns the name of a column and the names of its bins.
 type Describe func(column int) (name string, bins []string)
 
-// Stages returns the stages that release the counts. The caller sets their paths. The function cells returns
-// the private cells. Counts are complete after the last stage.
+// Stages returns the stages that release the counts, without paths. The function cells returns the private
+// cells. Counts are complete after the last stage.
 func (p *Pool) Stages(cells func() [][]int) ([]run.Stage, *Counts) {
 	c, describe := &Counts{}, p.Describe
 	key := func(key rng.Key) rng.Key { return key.Derive("marginals") }

@@ -12,7 +12,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// TreeConfig holds the parameters of the pairs of columns. Only Ordered has a default.
+// TreeConfig holds the parameters of a Tree. Only Ordered has a default.
 type TreeConfig struct {
 	Bins     []int   // number of bins of each column; at least 2 columns
 	Ordered  []int   // number of leading bins of each column that are in order, such as intervals; nil: none
@@ -34,11 +34,10 @@ type Pair struct {
 	Counts  []int64 // by group of the first column, then of the second
 }
 
-// scoreUnit is the number of integer steps per unit of a score. Scores are integers, so their sensitivity is
-// exact.
+// scoreUnit is the number of integer steps per unit of a score. Scores are integers, so that their
+// sensitivity is exact.
 const scoreUnit = 1024
 
-// NewTree returns the release for cfg.
 func NewTree(cfg TreeConfig) (*Tree, error) {
 	if len(cfg.Bins) < 2 || len(cfg.Bins) > maxTree {
 		return nil, &fault.Error{What: fmt.Sprintf("a tree of %d columns cannot be made", len(cfg.Bins)),
@@ -128,7 +127,7 @@ func edges(columns int) (all [][2]int) {
 }
 
 // scores returns the score of every edge: the L1 distance of its table to the product of the noisy columns,
-// minus the expected distance of independent columns. Private rows affect nothing but the tables.
+// minus the expected distance of independent columns. Private rows affect only the tables.
 func (l layout) scores(units [][]int16) []int64 {
 	var scores []int64
 	for _, e := range edges(len(units)) {
@@ -147,7 +146,7 @@ func (l layout) scores(units [][]int16) []int64 {
 	return scores
 }
 
-// choose returns the edges of a spanning tree. Every round chooses one of the edges that join two parts, with
+// choose returns the edges of a spanning tree. Every round chooses an edge that joins two parts, with
 // probability proportional to exp(score/Scale). As in aggregate.Exponential, edges have turns in a random
 // order, and the first accepted turn is the choice. The turns are drawn independently of the scores.
 func (t *Tree) choose(scores []int64, key rng.Key) []Pair {

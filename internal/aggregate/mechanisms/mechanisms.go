@@ -21,7 +21,6 @@ import (
 	"github.com/pate-go/pate/internal/aggregate/stable"
 )
 
-// All returns the mechanisms in the order of the help texts.
 func All() []aggregate.Description {
 	return slices.Concat(aggregate.Descriptions(), stable.Descriptions())
 }

@@ -33,7 +33,7 @@ type Regime struct {
 	Success  float64 // probability of answering a query with the needed gap; 0 means 0.95
 }
 
-// Method is the performance of one mechanism in a regime.
+// Method describes the performance of one mechanism in a regime.
 type Method struct {
 	Mechanism string
 	Stability bool    // the method refuses unstable answers
@@ -58,8 +58,8 @@ func (a Advice) StabilityLoses() bool { return !a.Winner().Stability }
 // Feasible reports whether the gap that m needs is at most the number of teachers.
 func (a Advice) Feasible(m Method) bool { return m.GapNeeded <= float64(a.Regime.Teachers) }
 
-// Advise returns the gap that each method needs to answer a query right with probability Success. It assumes
-// the worst case, in which all classes except the winner are tied. For a stability method, every release is
+// Advise returns the gap that each method needs to answer a query right with probability Success, in the
+// worst case, in which all classes except the winner are tied. For a stability method, every release is
 // right. Noise is continuous for noisy argmax and integer for stable-svt.
 //
 // The gap that noisy argmax needs grows like the square root of the number of queries. Stability methods need
@@ -164,8 +164,8 @@ func (r Regime) argmaxRegime(ctx context.Context, account accountant.AutoConfig,
 		AtGap: d.Ahead(float64(r.Gap)/noise, rivals)}, nil
 }
 
-// leastAbove returns the least x >= 0 for which enough(x) is true. The function enough must also be true for
-// all larger x.
+// leastAbove returns the least x >= 0 for which enough(x) is true. The function enough must be true for all
+// larger x.
 func leastAbove(enough func(x float64) bool) float64 {
 	lo, hi := 0.0, 1.0
 	for !enough(hi) && hi < 1e6 {
@@ -214,7 +214,7 @@ func StabilityWinsFrom(ctx context.Context, r Regime) (int, error) {
 	return 0, nil
 }
 
-// claims returns the configuration of an account for votes. Votes cost the same under both relations.
+// claims returns the configuration of an account for votes, which cost the same under both relations.
 func claims(by accountant.Method) accountant.AutoConfig {
 	return accountant.AutoConfig{Relation: accountant.AddRemove, Method: by}
 }
@@ -233,8 +233,8 @@ func claimed(ctx context.Context, cfg accountant.AutoConfig, e accountant.Event,
 	return claim, nil
 }
 
-// The distance d is the number of votes that must move before the winner changes. For every tie rule d is at
-// least floor((gap-1)/2), so a gap of 2d+1 suffices.
+// gapOf returns a gap that suffices for a distance d, the number of votes that must move before the winner
+// changes. For every tie rule d is at least floor((gap-1)/2).
 func gapOf(distance int64) float64 { return 2*float64(distance) + 1 }
 
 func distanceOf(gap int) int64 { return int64(max(0, (gap-1)/2)) }
@@ -284,10 +284,10 @@ func mstabGaussianRegime(ctx context.Context, r Regime, account accountant.AutoC
 	return r.mstab(ctx, account, stable.MStabGaussian, stability.Gaussian, r.Delta*best)
 }
 
-// sparseRegime returns the performance of a sparse vector on stable queries. name selects the noise: that of
-// lecture notes, the least possible, or one-sided noise. One-sided noise has pure epsilon, so all of delta is
-// for releases at distance 0. A stable query is refused with probability beta. Each refusal uses up one of Q
-// failures, so beta is at most Q/(2m) for m queries.
+// sparseRegime returns the performance of a sparse vector on stable queries. The argument name selects the
+// noise: of lecture notes, the least possible, or one-sided. One-sided noise has pure epsilon, so all of
+// delta is for releases at distance 0. A stable query is refused with probability beta. Each refusal uses up
+// one of Q failures, so beta is at most Q/(2m) for m queries.
 func sparseRegime(name string) regimeMethod {
 	return func(ctx context.Context, r Regime, account accountant.AutoConfig) (Method, error) {
 		beta := math.Min(1-r.Success, float64(r.Unstable)/(2*float64(r.Queries)))

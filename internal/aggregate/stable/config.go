@@ -14,14 +14,12 @@ import (
 	"github.com/pate-go/pate/svt"
 )
 
-// Names of the mechanisms on the command line.
 const (
 	MStab = "m-stab"     // one charged test per query
 	MSvec = "m-svec"     // sparse vector with new threshold noise after each refusal
 	SVT   = "stable-svt" // sparse vector with one-sided noise and one noisy threshold
 )
 
-// Names of the choices of noise, for tables.
 const (
 	MStabLaplace  = "m-stab/laplace"
 	MStabGaussian = "m-stab/gaussian"
@@ -29,7 +27,8 @@ const (
 	SVTCalibrated = "m-svec/calibrated"
 )
 
-// Config holds a mechanism and parameters in units of moved votes. A moved vote closes a gap of two votes.
+// Config holds a mechanism and its parameters in units of moved votes. A moved vote closes a gap of two
+// votes.
 type Config struct {
 	Mechanism string
 	Sigma     float64 // MStab: standard deviation of Gaussian noise, instead of Scale
@@ -41,7 +40,7 @@ type Config struct {
 	Failures  int     // MSvec, SVT: refusals after which the run stops
 }
 
-// Mechanism releases the plurality of votes if the plurality is stable.
+// Mechanism releases the plurality of votes if it is stable.
 type Mechanism struct {
 	test  *stability.MStab    // nil if svt is set
 	svt   svt.StableMechanism // nil if test is set
@@ -122,7 +121,8 @@ func mstabConfig(sigma, scale float64, queries int) (stability.MStabConfig, erro
 
 func (m *Mechanism) Event() accountant.Event { return m.event }
 
-// LawAt returns the exact log probabilities of a release and of a refusal for a first query at this distance.
+// LawAt returns the exact log probabilities of a release and of a refusal, for a first query at the given
+// distance.
 func (m *Mechanism) LawAt(distance int64) (released, refused float64) {
 	if m.test != nil {
 		return m.test.Law(distance)
@@ -153,7 +153,7 @@ func plurality(h aggregate.Histogram) (winner int, distance int64, err error) {
 }
 
 // RunLaw returns the distribution of a whole run. In law, the value of a query is -distance, and "above"
-// means a refusal. The queries of MStab are independent, so for MStab law is empty and sequential is false.
+// means a refusal. The queries of MStab are independent, so law is then empty and sequential is false.
 func (m *Mechanism) RunLaw() (law svt.Law, sequential bool) {
 	if m.test != nil {
 		return svt.Law{}, false

@@ -18,14 +18,13 @@ type Task struct {
 	Queries   int     // number of queries
 	Failures  int     // MSvec, SVT: refusals after which the run stops
 	Delta     float64 // probability that a run releases an unstable answer
-	// Noise is stability.Laplace or stability.Gaussian for MStab. 0 selects the noise with the smaller
-	// distance.
+	// Noise is stability.Laplace or stability.Gaussian for MStab. By default the noise with the smaller
+	// distance is chosen.
 	Noise stability.Noise
-	// Success is the probability of an answer at the distance that Fit minimises. 0 means 0.95.
+	// Success is the probability of an answer at the distance that Fit minimises, by default 0.95.
 	Success float64
 }
 
-// ErrNoFit matches the error of Fit if no noise fits.
 var ErrNoFit = errors.New("stable: no noise fits")
 
 // leastNoise and mostNoise bound the noise that Fit chooses, in moved votes.
@@ -34,10 +33,10 @@ const (
 	mostNoise  = 0x1p16
 )
 
-// Fit returns the config with the least noise that the function least accepts. MStab may have Laplace or
-// Gaussian noise, and SVT may divide its noise differently between threshold and queries. Of these configs,
-// Fit returns the one with the smallest distance. The error matches ErrNoFit if the error of least matches
-// [accountant.ErrNoBracket] for all of them.
+// Fit returns the config with the least noise that least accepts. MStab may have Laplace or Gaussian noise,
+// and SVT may divide its noise differently between threshold and queries. Of these configs, Fit returns the
+// one with the smallest distance. The error matches ErrNoFit if the error of least matches
+// [accountant.ErrNoBracket] for all of these.
 func Fit(t Task, least aggregate.LeastNoise) (Config, error) {
 	if t.Success == 0 {
 		t.Success = 0.95
@@ -160,7 +159,7 @@ func (t Task) mstab(sigma, scale float64) (Config, error) {
 	return Config{Mechanism: MStab, Sigma: sigma, Scale: scale, Threshold: m.Threshold(), Queries: t.Queries}, nil
 }
 
-// msvec returns an MSvec config with the least threshold T for which Failures p(T) <= Delta. p(T) is the
+// msvec returns an MSvec config with the least threshold T for which Failures p(T) <= Delta. Here p(T) is the
 // probability of a release at distance 0, which equals the probability at distance -T with threshold 0.
 func (t Task) msvec(lambda float64) (Config, error) {
 	m, err := svt.NewMSvec(svt.MSvecConfig{Lambda: lambda, Failures: t.Failures})
@@ -174,8 +173,8 @@ func (t Task) msvec(lambda float64) (Config, error) {
 	return Config{Mechanism: MSvec, Lambda: lambda, Threshold: mathx.Least(within), Failures: t.Failures}, nil
 }
 
-// svt returns an SVT config for a run at epsilon 1/noise. tilt changes the division of noise between
-// threshold and queries from the one that package svt computes.
+// svt returns an SVT config for a run at epsilon 1/noise. The argument tilt moves noise between threshold and
+// queries. At tilt 1 the division is the one that package svt computes.
 func (t Task) svt(noise, tilt float64) (Config, error) {
 	refusal := math.Pow(1-t.success(), tilt)
 	c, err := svt.CalibrateStableSVT(min(1/noise, 0x1p9), t.Delta, t.Failures, max(refusal, 1e-12))
@@ -210,8 +209,8 @@ func Balanced(epsilon, delta float64, failures int, beta float64) (Config, error
 	return Config{Mechanism: SVT, B1: best.B1, B2: best.B2, Threshold: best.Threshold, Failures: best.Failures}, nil
 }
 
-// Sparse returns a sparse vector for a budget of epsilon and t.Delta. name selects mechanism and noise. SVT
-// refuses stable answers with probability at most refusal. If no noise fits, the error matches
+// Sparse returns a sparse vector for a budget of epsilon and t.Delta. The argument name selects mechanism and
+// noise. SVT refuses stable answers with probability at most refusal. If no noise fits, the error matches
 // [accountant.ErrNoBracket].
 func Sparse(name string, epsilon float64, t Task, refusal float64, least aggregate.LeastNoise) (cfg Config, err error) {
 	switch name {
