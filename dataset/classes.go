@@ -14,21 +14,20 @@ import (
 // DropOther, as the value of [ClassRule].Other, drops rows whose label is not a class.
 const DropOther = "drop"
 
-// maxClasses is the largest number of classes. A label column with more values is assumed to be a
-// measurement.
+// maxClasses is the largest number of classes. A label column with more values is taken for a measurement.
 const maxClasses = 1000
 
-// ClassRule defines the classes and the treatment of rows whose label is not a class. Class names are
+// ClassRule defines the classes, and what happens to rows whose label is not a class. Class names are
 // released with every model and every label, so they never come from private rows. The zero ClassRule takes
 // the classes from public rows and refuses a private row with another label.
 type ClassRule struct {
-	// Names are the class names. For a folder of idx files, Names[i] is the name of label i. For other data,
-	// each name is a label. If Names is nil, the classes are the sorted labels of the public rows. For a
-	// folder of idx files, they are 0 to m instead, where m is the largest test label, but at least 9.
+	// Names holds the class names. For a folder of idx files, Names[i] is the name of label i. For other
+	// data, each name is a label. If Names is nil, the classes are the sorted labels of the public rows, or
+	// for a folder of idx files 0 to m, where m is the largest test label, but at least 9.
 	Names []string
-	// Other is the class of rows whose label is missing or not a class. If Names does not contain Other, it
-	// becomes an additional class. The value [DropOther] drops such rows. If Other is empty, such rows are
-	// refused. Such an error depends on private rows, so show it only to the owner of the data.
+	// Other is the class of rows whose label is missing or not a class. It becomes an additional class unless
+	// Names contains it. The value [DropOther] drops such rows. If Other is empty, such rows are refused. The
+	// error depends on private rows, so show it only to the owner of the data.
 	Other string
 }
 
@@ -74,8 +73,8 @@ func (r ClassRule) withOther(classes []string) []string {
 	return append(slices.Clip(classes), r.Other)
 }
 
-// other returns the class of rows whose label is not a class, or -1 if such rows are dropped. If known is
-// false, such rows are refused.
+// other returns the class of rows whose label is not a class, or -1 if such rows are dropped. The result
+// known is false if such rows are refused.
 func (r ClassRule) other(classes []string) (class int, known bool) {
 	switch r.Other {
 	case "":
@@ -92,7 +91,7 @@ const (
 	fixRefused = "list all classes in --class-names, or choose with --other-labels what happens to other labels"
 )
 
-// Numbers returns the names "0", "1" and so on of n classes.
+// Numbers returns the class names "0" to "n-1".
 func Numbers(n int) []string {
 	names := make([]string, n)
 	for i := range names {
@@ -101,8 +100,8 @@ func Numbers(n int) []string {
 	return names
 }
 
-// sortClasses sorts names that are all whole numbers by value, so 10 follows 9. It sorts other names, and
-// equal values such as "1" and "01", by bytes.
+// sortClasses sorts names that are all whole numbers by value, so that 10 follows 9. Other names, and equal
+// values such as "1" and "01", are sorted by bytes.
 func sortClasses(classes []string) {
 	value := make(map[string]int64, len(classes))
 	for _, c := range classes {

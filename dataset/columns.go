@@ -20,8 +20,8 @@ type ColumnNote struct {
 	Becomes string `json:"becomes"` // "1 feature", "left out: ..."
 }
 
-// minJudged is the least number of public rows for which a column may be treated as ids or free text. In
-// fewer rows, the values of any column may all differ.
+// minJudged is the least number of public rows for which a column may be taken for ids or free text. In fewer
+// rows, the values of any column may all differ.
 const minJudged = 20
 
 type columnKind int
@@ -62,8 +62,8 @@ var personName = regexp.MustCompile(`(?i)(^|[^a-z])((first|last|full|sur|family|
 
 var idName = regexp.MustCompile(`(?i)(^|[^a-z])(id|ids|uuid|guid|nbr|mrn|ssn|identifier)$|[a-z](ID|Id)$`)
 
-// isIndexName reports whether the name of a CSV column is typical of row numbers written by pandas or R. In
-// Parquet, pandas names a column of row numbers __index_level_0__.
+// isIndexName reports whether the name of a CSV column is typical of row numbers that pandas or R wrote. In
+// Parquet, pandas names such a column __index_level_0__.
 func isIndexName(name string, first bool) bool {
 	return first && name == "column 1" || name == "index" || strings.HasPrefix(name, "Unnamed: ")
 }
@@ -144,7 +144,7 @@ func ascending(values []string) bool {
 }
 
 // mostly returns a number form that at least 19 of 20 cells have, or nil. If there are fewer than minJudged
-// cells, all cells must have the form. The map counts the values that the form cannot parse.
+// cells, all must have the form. The map counts the values that the form cannot parse.
 func mostly(count map[string]int, n int) (*numberForm, map[string]int) {
 	forms := []numberForm{{}, {comma: true}}
 	for _, layout := range dateLayouts {
@@ -181,7 +181,6 @@ func (n numberForm) reads(cell string) bool {
 	return !errors.Is(err, strconv.ErrSyntax)
 }
 
-// fits reports whether a cell is written in this form. A cell with a comma fits only the form with a comma.
 func (n numberForm) fits(cell string) bool {
 	return n.reads(cell) && (n != numberForm{} || !strings.Contains(cell, ","))
 }
@@ -291,8 +290,8 @@ func plural(n int, word string) string {
 	return strconv.Itoa(n) + " " + word + "s"
 }
 
-// ownRows refuses rows as units if ids repeat in a column of the public rows. Several rows may belong to one
-// person, and epsilon would protect only one of these rows.
+// ownRows refuses rows as units if ids repeat in a column of the public rows. Several rows may then belong to
+// one person, and epsilon would protect only one of these rows.
 func (e *Encoder) ownRows(name string) error {
 	if e == nil || e.repeated == nil {
 		return nil
@@ -302,7 +301,7 @@ func (e *Encoder) ownRows(name string) error {
 		fmt.Sprintf("give --unit %s, or --unit none if rows are units although ids repeat", e.repeated[0]))
 }
 
-// Notes describes each column and its features. Notes is nil for an encoder read from JSON.
+// Notes describes each column and its features. It is nil for an encoder from JSON.
 func (e *Encoder) Notes() []ColumnNote { return e.notes }
 
 var labelNames = []string{"label", "labels", "target", "class", "outcome", "y"}

@@ -20,16 +20,15 @@ import (
 type Header string
 
 const (
-	// headerAuto derives from the options whether the first row is a header. If Names is given, the first row
-	// is not a header. If Label or Unit is a name and not a number, the first row is a header. If Expect is
-	// given, the first row is a header if it contains a name of Expect. The first of these rules that applies
-	// is used. If none applies, headerAuto is an error.
+	// headerAuto derives the header from the options, by the first of these rules that applies. If Names is
+	// given, the first row is not a header. If Label or Unit is a name and not a number, it is. If Expect is
+	// given, it is a header if it contains a name of Expect. If no rule applies, headerAuto is an error.
 	headerAuto Header = ""
 	HeaderYes  Header = "yes"
 	HeaderNo   Header = "no"
 )
 
-// CSVOptions controls how a table is read. Columns are given by name or by number from 1.
+// CSVOptions configures the reading of a table. Columns are given by name or by number from 1.
 type CSVOptions struct {
 	Label    string   // column of the class; default: the last column
 	Unit     string   // column of the privacy unit (a patient, a user); default: each row is a unit, named by its content
@@ -38,21 +37,20 @@ type CSVOptions struct {
 	Header   Header
 	Names    []string // names of all columns, in place of a header
 	Expect   []string // names of which a header contains at least one
-	// Comma separates cells. The default is a comma if Header is HeaderNo or Names is given. Otherwise the
-	// default is the first of comma, semicolon and tab that the first line contains. If the first line
-	// contains none of them, the default is a comma.
+	// Comma separates cells. By default it is the first of comma, semicolon and tab that the first line
+	// contains, or a comma. If Header is HeaderNo or Names is given, it is a comma.
 	Comma   rune
 	Missing []string  // feature cells that are missing values, in addition to the usual cells
 	Text    string    // column of texts, encoded by words of public texts; see [Encoder]
 	Rule    ClassRule // determines which labels are classes
-	// If Label is empty, AskLabel selects the only column with a name such as label, class or target. No such
-	// column, or several, are an error.
+	// AskLabel selects, if Label is empty, the only column with a name such as label, class or target. If
+	// there is none, or several, reading fails.
 	AskLabel bool
-	// Optional is for public rows. The columns of Label, Unit and Drop may then be missing. A label that is
+	// Optional is for public rows: the columns Label, Unit and Drop may be missing, and a label that is
 	// missing or not a class becomes -1.
 	Optional bool
 	// Unlabelled is for rows whose labels a model will predict. Every column becomes a feature, and Y is -1.
-	// Unlabelled and Label together are an error.
+	// Unlabelled together with Label is an error.
 	Unlabelled bool
 
 	needed []string // features that are used, nil for all; other columns may have a type that cannot be read
@@ -181,8 +179,8 @@ func (r *rowReader) next() (row, error) {
 	return row{line: line, cells: cells}, nil
 }
 
-// recordLimit is a reader that returns an error at a record longer than maxRecord bytes, because a parser may
-// need several times the memory of a record.
+// recordLimit is a reader that fails at a record longer than maxRecord bytes, because a parser may need
+// several times the memory of a record.
 type recordLimit struct {
 	r      io.Reader
 	length int
@@ -232,7 +230,7 @@ func nameColumns(names []string) {
 	}
 }
 
-// header reports whether the first row is a header. It uses only the options and the first row.
+// header reports whether the first row is a header, from the options and the first row alone.
 func (o CSVOptions) header(path string, first []string) (bool, error) {
 	named := func(column string) bool {
 		_, err := strconv.Atoi(column)
@@ -266,8 +264,8 @@ func isMissing(cell string) bool {
 	return false
 }
 
-// findColumn returns the index of a column, given by name or by number from 1. Names take precedence over
-// numbers. The argument public has the columns of the public rows, for errors about a private file.
+// findColumn returns the index of a column that is given by name or by number from 1. Names take precedence.
+// The argument public holds the columns of the public rows, for errors about a private file.
 func findColumn(path string, names, public []string, want, role string) (int, error) {
 	at := slices.Index(names, want)
 	if at >= 0 {

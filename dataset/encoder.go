@@ -26,8 +26,8 @@ const (
 //
 // A column is numeric if its public values are numbers, perhaps with a decimal comma, or dates, which are
 // converted to days. If there are at least 20 public values, up to 5 % of them may be other texts. Such texts
-// count as missing. Other columns are categorical. Ids, names of persons, free text and the row numbers that
-// pandas writes are left out unless the user keeps them.
+// count as missing. Other columns are categorical. Ids, names of persons, free text and row numbers of pandas
+// are left out unless the user keeps them.
 //
 // A numeric column becomes one feature: (value - mean)/sd with public mean and standard deviation, clipped to
 // [-3, 3]. A missing value or a value that is not a number becomes 0. A categorical column becomes one
@@ -221,7 +221,6 @@ func (e *Encoder) SquaredNorm() int {
 	return sum
 }
 
-// texts returns the name of the column of texts, or "".
 func (e *Encoder) texts() string {
 	for _, c := range e.columns {
 		if c.text != nil {
@@ -233,7 +232,6 @@ func (e *Encoder) texts() string {
 
 func (e *Encoder) Dim() int { return e.dim }
 
-// Columns returns the names of the fitted columns.
 func (e *Encoder) Columns() []string {
 	names := make([]string, len(e.columns))
 	for i, f := range e.columns {
@@ -264,7 +262,7 @@ func (e *Encoder) Names() []string {
 	return names
 }
 
-// Encode returns a row of Dim() features for each row of t. The columns of t must be the fitted columns.
+// Encode returns a row of Dim() features for each row of t, whose columns must be the fitted columns.
 func (e *Encoder) Encode(t *Table) (blas32.General, error) {
 	if len(t.Columns) != len(e.columns) {
 		return blas32.General{}, fmt.Errorf("dataset: table %q has %d feature columns, the encoder was fitted on %d",

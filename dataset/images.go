@@ -20,8 +20,8 @@ import (
 
 // DirFS reads a folder of files named like those of MNIST: {train,t10k}-images-idx3-ubyte and
 // {train,t10k}-labels-idx1-ubyte, perhaps with .gz or .zst. Images may have any size. The classes come from
-// the rule or from the public test file. Errors contain path, and the last element of path becomes the name
-// of the sets. A missing or malformed file is an [*fault.Error].
+// the rule or from the public test file. Errors contain path, whose last element becomes the name of the
+// sets. A missing or malformed file is an [*fault.Error].
 func DirFS(files fs.FS, path string, rule ClassRule) (train, test Set, err error) {
 	if err := rule.Validate(); err != nil {
 		return Set{}, Set{}, err
@@ -83,7 +83,7 @@ func (f folder) classify(s Set, names []string) (Set, error) {
 	return s.rows(kept), nil
 }
 
-// readPair reads images and labels with one prefix. The name of a unit is the argument part, a slash and the
+// readPair reads the images and labels with the given prefix. The name of a unit is part, a slash and the
 // position of the image from 0.
 func readPair(files fs.FS, f folder, prefix, part string) (Set, error) {
 	images, err := readFile(files, f.path, prefix+"-images-idx3-ubyte", 3)
@@ -145,16 +145,16 @@ func readFile(files fs.FS, path, name string, dimensions int) (idxArray, error) 
 	return a, nil
 }
 
-// idxArray is the content of an idx file of unsigned bytes, which is the format of MNIST. The file holds two
-// zero bytes, type 0x08, the number of dimensions, each dimension as a big-endian uint32, and the bytes in
-// row-major order. A three-dimensional array is a [rowSource] of images.
+// idxArray is the content of an idx file of unsigned bytes, as for MNIST. The file holds two zero bytes, type
+// 0x08, the number of dimensions, each dimension as a big-endian uint32, and the bytes in row-major order. A
+// three-dimensional array is a [rowSource] of images.
 type idxArray struct {
 	dims []int
 	data []byte
 }
 
 // readIDX reads an array from a plain or compressed file. The header is not trusted: memory grows with the
-// bytes that are read. It is an error if the number of dimensions or the size of the data is wrong.
+// bytes that are read. A wrong number of dimensions or size of the data is an error.
 func readIDX(r io.Reader, dimensions int) (idxArray, error) {
 	plain, err := unpack.Reader(r)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/pate-go/pate/internal/texts"
 )
 
-// columnJSON is a column of an encoder in JSON. Numeric columns have a deviation, and categorical columns
-// have categories. All other columns have no feature, except for missing values.
+// columnJSON is the JSON form of a column of an encoder. Numeric columns have a deviation, and categorical
+// columns have categories. Other columns have no feature, except for missing values.
 type columnJSON struct {
 	Name       cell         `json:"name"`
 	Mean       float64      `json:"mean,omitempty"`
@@ -34,7 +34,7 @@ const (
 	maxFeatures = 1 << 24 // features of a schema read from JSON
 )
 
-// cell is the text of a table cell. A cell that is not UTF-8 becomes an object with base64 in JSON.
+// cell is the text of a table cell. In JSON, a cell that is not UTF-8 is an object with base64.
 type cell string
 
 type otherCell struct {
@@ -66,7 +66,7 @@ func converted[To, From ~string](in []From) (out []To) {
 }
 
 // MarshalJSON returns everything that encoding depends on: means, deviations and frequent values of public
-// rows. The output contains nothing of private rows.
+// rows. It contains nothing of private rows.
 func (e *Encoder) MarshalJSON() ([]byte, error) {
 	columns := make([]columnJSON, len(e.columns))
 	for i, f := range e.columns {
@@ -82,7 +82,7 @@ func (e *Encoder) MarshalJSON() ([]byte, error) {
 	return json.Marshal(columns)
 }
 
-// UnmarshalJSON reads the output of MarshalJSON. Any other input is an error and does not change e.
+// UnmarshalJSON reads the result of MarshalJSON. Any other text is an error and does not change e.
 func (e *Encoder) UnmarshalJSON(text []byte) error {
 	const notEncoder = "dataset: not an encoder"
 	var columns []columnJSON
@@ -159,7 +159,7 @@ func (e *Encoder) pick(t *Table) (picked *Table, missing, twice []string) {
 	return &out, missing, twice
 }
 
-// EncodeByName is [Encoder.Encode] for a table with the fitted columns in any order and possibly more
+// EncodeByName is like [Encoder.Encode] for a table with the fitted columns in any order and possibly more
 // columns. A table that lacks a column is an [*fault.Error].
 func (e *Encoder) EncodeByName(t *Table) (blas32.General, error) {
 	picked, missing, twice := e.pick(t)
@@ -195,7 +195,7 @@ type schemaJSON struct {
 }
 
 // MarshalJSON returns means, deviations and frequent values of public rows, and names of columns and classes.
-// The output contains nothing of private rows.
+// It contains nothing of private rows.
 func (s *Schema) MarshalJSON() ([]byte, error) {
 	csv := s.reading.CSV
 	out := schemaJSON{Kind: s.Kind, Features: s.Features, Encoder: s.Encoder, Label: csv.Label, Unit: csv.Unit, Header: csv.Header,
@@ -206,7 +206,7 @@ func (s *Schema) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// UnmarshalJSON reads the output of MarshalJSON. Any other input is an error and does not change s.
+// UnmarshalJSON reads the result of MarshalJSON. Any other text is an error and does not change s.
 func (s *Schema) UnmarshalJSON(text []byte) error {
 	var in schemaJSON
 	if err := json.Unmarshal(text, &in); err != nil {

@@ -258,7 +258,7 @@ func (a *array) name(raw []byte) (string, error) {
 const ownerNotice = "this message may reveal private rows: show it to the data owner alone"
 
 // forOwner adds ownerNotice to an error about a private file, because the error may quote a cell or count
-// rows. An error of opening a file is returned unchanged, because nothing was read.
+// rows. An error from opening a file is returned unchanged, because nothing was read.
 func forOwner(err error) error {
 	var path *fs.PathError
 	if err == nil || errors.As(err, &path) || strings.Contains(err.Error(), "owner alone") {
@@ -279,8 +279,8 @@ func forOwner(err error) error {
 	return &marked
 }
 
-// columnsAre describes the columns of a file in an error. The first line may be a private row if it contains
-// a number or no name of a public column. The description then omits the names.
+// columnsAre describes the columns of a file in an error. It omits their names if the first line may be a
+// private row, because it contains a number or no name of a public column.
 func columnsAre(names, public []string) string {
 	has := func(name string) bool { return slices.Contains(names, name) }
 	if slices.ContainsFunc(names, numberForm{}.reads) || len(public) > 0 && !slices.ContainsFunc(public, has) {

@@ -22,7 +22,7 @@ type rowSource interface {
 // maxNumbers is the largest number of entries of a matrix, which then takes 4 GiB of memory.
 const maxNumbers = 1 << 30
 
-// contentNames names a row by a hash of its content and the number of equal rows so far.
+// contentNames names a row by a hash of its content and the number of equal rows before it.
 type contentNames struct {
 	copies map[[16]byte]int
 	raw    []byte
@@ -64,8 +64,8 @@ func (t *Table) nameUnits() error {
 	})
 }
 
-// fitPool gives all images the size of the pool's images. If the rows are not images, it fits their scale to
-// the pool.
+// fitPool sets the size of all images to the size of the pool's images. For rows that are not images, it fits
+// their scale to the pool.
 func (t *Table) fitPool(task *Task, s *Schema, pool []int) (err error) {
 	if pictures, ok := t.numbers.(*pictureRows); ok {
 		pictures.shape, err = shapeOfPictures(pictures.dir, pickRows(pictures.files, pool), pictures.shape)
@@ -102,8 +102,8 @@ func (s some) each(visit func(i int, row []float64) error) error {
 	})
 }
 
-// scale transforms columns to mean 0 and deviation 1 over public rows. The zero scale, for pixels, does not
-// change numbers.
+// scale transforms columns to mean 0 and deviation 1 over public rows. The zero scale, for pixels, changes
+// nothing.
 type scale struct {
 	Mean []float64 `json:"mean,omitempty"`
 	SD   []float64 `json:"sd,omitempty"` // 0 if the column is constant over public rows
@@ -140,11 +140,11 @@ func fitScale(path string, public rowSource) (scale, error) {
 	return s, nil
 }
 
-// Scaled numbers are clipped to [-numbersClip, numbersClip]. The bound exceeds clipAt, because embeddings
-// have longer tails than columns of a table.
+// numbersClip bounds the absolute value of scaled numbers. It exceeds clipAt, because embeddings have longer
+// tails than columns of a table.
 const numbersClip = 6
 
-// apply writes the scaled row to dst. A NaN becomes the public mean.
+// apply sets dst to the scaled row. A NaN becomes the public mean.
 func (s scale) apply(dst []float32, row []float64) {
 	for j, v := range row {
 		switch {

@@ -25,7 +25,7 @@ type Data struct {
 }
 
 // Task splits the data by the protocol. If the data are not published, the text of an error states that it is
-// for their owner alone.
+// only for their owner.
 func (d Data) Task(p Protocol) (Task, error) {
 	switch {
 	case !slices.Contains(Protocols(), string(p)):
@@ -59,7 +59,7 @@ func (d Data) split(p Protocol) (Task, error) {
 	return splitImages(d.Train, d.Test, p)
 }
 
-// Options controls how [Open] reads data.
+// Options configures [Open].
 type Options struct {
 	CSV  CSVOptions // for tables only
 	Rule ClassRule
@@ -75,8 +75,8 @@ type Options struct {
 	Ranges *Ranges
 }
 
-// mark adds to an error that it is for the owner of the rows alone. It does not change errors about
-// unlabelled rows, which are public.
+// mark adds to an error that it is only for the owner of the rows. It does not change errors about unlabelled
+// rows, which are public.
 func (o Options) mark(err error) error {
 	if o.CSV.Unlabelled {
 		return err
@@ -110,8 +110,8 @@ func (o Options) OnlyRanges(where string) error {
 // Open opens a folder of idx files ([DirFS]), a table ([ReadTable]), an NPY or idx file, or a folder of
 // images. An option that does not apply to the data is an [*fault.Error].
 //
-// Any row of a labelled file may become a private row. So every error about such a file states that it is for
-// the owner of the data alone.
+// Any row of a labelled file may become a private row. So every error about such a file states that it is
+// only for the owner of the data.
 func Open(where string, opt Options) (Data, error) {
 	info, missing := os.Stat(where)
 	parted := true // the data are a table or a folder of idx files

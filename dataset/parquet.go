@@ -22,12 +22,12 @@ import (
 // stored once. A table above 1 GiB of memory is refused. Reading takes about twice the memory of the table,
 // and splitting copies the table.
 //
-// A Parquet file is read like a CSV file of the same table. Package internal/parquet converts the cells.
-// Options about the text of a CSV file have no effect. Whole numbers in a column of floats are 3 and not 3.0,
-// so units derived from content may differ between the two formats. The reason is that pandas writes integers
-// as floats if one row lacks a value, and this row must not rename other rows. Row groups, compression and
-// encoding have no effect, and metadata is not read. A column of an unsupported type, such as timestamps, is
-// an error unless it is dropped. Memory is bounded as for CSV, plus 512 MiB for pages.
+// A Parquet file is read like a CSV file of the same table, with the cells that package internal/parquet
+// returns. Options about the text of a CSV file have no effect. Whole numbers in a column of floats are 3 and
+// not 3.0, so units derived from content may differ between the two formats. The reason is that pandas writes
+// integers as floats if one row lacks a value, and this row must not rename other rows. Row groups,
+// compression and encoding have no effect, and metadata is not read. A column of an unsupported type, such as
+// timestamps, is an error unless it is dropped. Memory is bounded as for CSV, plus 512 MiB for pages.
 //
 // JSON lines have an object on each line, all with the same keys, which are the columns in the order of their
 // names. Cells and memory are as for CSV. A folder has a file of at most 1 MiB for each text, and the columns

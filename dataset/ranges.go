@@ -17,7 +17,7 @@ import (
 	"github.com/pate-go/pate/internal/unpack"
 )
 
-// Ranges declare the possible values of the columns of a table. The owner declares them without looking at
+// Ranges declares the possible values of the columns of a table. The owner declares them without looking at
 // any row. Without public rows, columns are encoded by the ranges, and queries are drawn from them.
 type Ranges struct {
 	columns []declared
@@ -168,7 +168,7 @@ func (d *declared) setEdges(texts []string) error {
 	return nil
 }
 
-// bins returns the number of bins, of which the last holds missing values if they are declared.
+// bins returns the number of bins. The last bin holds missing values if they are declared.
 func (d declared) bins() int {
 	n := len(d.values)
 	if d.edges != nil {
@@ -180,7 +180,7 @@ func (d declared) bins() int {
 	return n
 }
 
-// place returns the bin of a number. A number outside all bins is placed in the nearest bin.
+// place returns the bin of a number, or the nearest bin for a number outside all bins.
 func (d declared) place(v float64) int {
 	at, found := slices.BinarySearch(d.edges, v)
 	if !found {
@@ -215,8 +215,8 @@ func noTexts(column string) error {
 		"give texts that anybody may read as public rows, or leave the column out with --drop")
 }
 
-// Ordered returns, for each column, the number of bins that are intervals of numbers. These bins precede all
-// other bins of the column and are in ascending order.
+// Ordered returns, for each column, the number of bins that are intervals of numbers. They are the first bins
+// of the column, in ascending order.
 func (r *Ranges) Ordered() []int {
 	n := make([]int, len(r.columns))
 	for j, d := range r.columns {
@@ -226,7 +226,7 @@ func (r *Ranges) Ordered() []int {
 }
 
 // pick returns the declarations of a table's columns, in the order of the table. An undeclared column is an
-// error, because the encoding of such a column would depend on private rows.
+// error, because its encoding would depend on private rows.
 func (r *Ranges) pick(t *Table) (*Ranges, error) {
 	if err := noTexts(t.text); err != nil {
 		return nil, err
@@ -262,7 +262,7 @@ func (r *Ranges) pick(t *Table) (*Ranges, error) {
 }
 
 // encode returns an encoder of the declared columns. Each category becomes a feature. Numbers are scaled to
-// mean 0 and deviation 1 if the bins have probabilities in proportion to the weights. Nil weights are equal.
+// mean 0 and deviation 1 for bins with probabilities in proportion to the weights. Nil weights are equal.
 func (r *Ranges) encode(weights [][]float64) *Encoder {
 	e := &Encoder{}
 	for j, d := range r.columns {

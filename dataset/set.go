@@ -23,7 +23,7 @@ type Shape struct {
 	Channels   int `json:",omitempty"` // 0 or 1: grey; 3: one plane each for red, green and blue
 }
 
-// Planes returns the number of colour planes, which is 1 for grey images.
+// Planes returns the number of colour planes, 1 for grey images.
 func (s Shape) Planes() int { return max(1, s.Channels) }
 
 // Pixels returns the number of features of an image: Rows * Cols * Planes().
@@ -44,7 +44,7 @@ type Set struct {
 
 func (s Set) Len() int { return len(s.Y) }
 
-// Slice returns the rows with indices in the half-open interval [from, to). The result shares memory with s.
+// Slice returns the rows from <= i < to. The result shares memory with s.
 func (s Set) Slice(from, to int) (Set, error) {
 	if from < 0 || to < from || to > s.Len() {
 		return Set{}, fmt.Errorf("dataset: rows [%d, %d) of %q, which has %d", from, to, s.Name, s.Len())
@@ -59,9 +59,9 @@ func (s Set) Slice(from, to int) (Set, error) {
 	return out, nil
 }
 
-// Sample returns all rows of about the given fraction of the units. The fraction is in (0, 1]. A unit is kept
-// if a hash of the unit's name is below the fraction. So removing a unit does not change which other units
-// are kept. The sample may be empty. It shares no memory with s.
+// Sample returns all rows of about the given fraction, in (0, 1], of the units. A unit is kept if a hash of
+// its name is below the fraction. So removing a unit does not change which other units are kept. The sample
+// may be empty. It shares no memory with s.
 func (s Set) Sample(fraction float64) (Set, error) {
 	if !(fraction > 0 && fraction <= 1) {
 		return Set{}, fmt.Errorf("dataset: a sample of the fraction %v of %q, want above 0 and at most 1", fraction, s.Name)
@@ -88,8 +88,7 @@ func (s Set) UnitCount() int {
 	return len(seen)
 }
 
-// leftOut returns the units of all rows that are not in kept. The list kept must be a subsequence of the list
-// rows.
+// leftOut returns the units of all rows that are not in kept, a subsequence of rows.
 func leftOut(units []string, rows, kept []int) []string {
 	var names []string
 	for _, i := range rows {
@@ -103,8 +102,8 @@ func leftOut(units []string, rows, kept []int) []string {
 }
 
 // OnePerUnit returns the first row of every unit, for methods whose guarantee is for one row. Adding or
-// removing a unit adds or removes one row of the result. If every row is its own unit, OnePerUnit returns s
-// itself. Otherwise the rows are copies.
+// removing a unit adds or removes one row of the result. If every row is its own unit, OnePerUnit returns s.
+// Otherwise the rows are copies.
 func (s Set) OnePerUnit() Set {
 	first := make([]int, 0, s.Len())
 	seen := make(map[string]bool, s.Len())
@@ -142,9 +141,9 @@ func numbered(part string, n int) []string {
 	return names
 }
 
-// Validate reports the first invalid field. Lists must have one entry per row, labels must be in range, units
-// must not be empty, and features must be finite. The image shape must equal the row length. At least 2
-// classes are needed.
+// Validate returns an error for the first invalid field. Lists must have one entry per row, labels must be in
+// range, units must not be empty, and features must be finite. The image shape must equal the row length. At
+// least 2 classes are needed.
 func (s Set) Validate() error {
 	fail := func(format string, a ...any) error {
 		return fmt.Errorf("dataset: set %q: %s", s.Name, fmt.Sprintf(format, a...))
@@ -177,9 +176,9 @@ func (s Set) Validate() error {
 	return nil
 }
 
-// Hash returns the SHA-256 of features, labels, units, LeftOut, class names and image shape. Equal data have
-// equal hashes, because the hash does not depend on Name, Provenance or the stride of X. A resumed run
-// compares this hash with that of its data. The hash is a digest of private rows and must not be published.
+// Hash returns the SHA-256 of features, labels, units, LeftOut, class names and image shape. It does not
+// depend on Name, Provenance or the stride of X. A resumed run compares its hash with the hash of its data.
+// The hash is a digest of private rows and must not be published.
 func (s Set) Hash() [32]byte {
 	return hashSets("pate dataset set 1", s)
 }
@@ -227,8 +226,8 @@ func hashSets(kind string, sets ...Set) (out [32]byte) {
 	return out
 }
 
-// PerUnit returns at most the given number of rows of every unit, grouped by unit. Units are in the order of
-// their first rows. Unit u has the rows from ends[u-1] (0 for u = 0) up to ends[u].
+// PerUnit returns at most most rows of every unit, grouped by unit. Units are in the order of their first
+// rows. Unit u has the rows from ends[u-1] (0 for u = 0) to ends[u]-1.
 //
 // Rows of a unit are sorted by a keyed hash of label and features. A unit with too many rows keeps the rows
 // with the smallest hashes. So the kept rows and their order depend only on the contents of the unit's own

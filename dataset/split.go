@@ -110,7 +110,7 @@ func (t *Table) enough(parts [3][]int) error {
 		"each part must have rows", "give a table with more units")
 }
 
-// fill sets all fields of the three sets except features, and returns the rows that are not dropped.
+// fill sets all fields of the three sets but the features, and returns the rows that are not dropped.
 func (t *Table) fill(task *Task, parts [3][]int) (kept [3][]int, err error) {
 	for i, set := range task.sets() {
 		*set = Set{Name: t.Name, Classes: task.Classes, Image: task.Image, Provenance: t.Provenance}
@@ -125,7 +125,8 @@ func (t *Table) fill(task *Task, parts [3][]int) (kept [3][]int, err error) {
 	return kept, nil
 }
 
-// splitUnits assigns rows to parts by a hash of key and protocol, so splits by two protocols are independent.
+// splitUnits assigns rows to parts by a hash of key and protocol, so that splits by two protocols are
+// independent.
 func splitUnits(keys []string, rows []int, p Protocol) (parts [3][]int) {
 	place := newPlacer("pate dataset split 1 " + string(p))
 	for _, i := range rows {

@@ -4,12 +4,12 @@ import (
 	"fmt"
 )
 
-// Protocol is the name of a way to split a data set.
+// Protocol names a way to split a data set.
 type Protocol string
 
 const (
 	// Literature is the split for reported results. For images, the training set is private. The first nine
-	// tenths of the test set are the pool, and the last tenth is for tests. For MNIST, this gives 60,000
+	// tenths of the test set are the pool, and the last tenth are test images. For MNIST, this gives 60,000
 	// private, 9,000 pool and 1,000 test images, as in Papernot et al. 2017. For tables, 70 % of the units
 	// are private, 20 % are the pool and 10 % are for tests.
 	Literature Protocol = "literature"
@@ -26,8 +26,8 @@ const (
 
 func Protocols() []string { return []string{string(Literature), string(Development), string(FullTest)} }
 
-// Kind is the kind of rows, which determines how a model is best trained. The kind is declared and never
-// derived from rows. For known data sets the program declares the kind.
+// Kind is the kind of rows, which determines how a model is best trained. The user, or for known data sets
+// the program, declares it. It is never derived from rows.
 type Kind string
 
 const (
@@ -36,16 +36,15 @@ const (
 	Pictures    Kind = "pictures"    // all other images, upright
 )
 
-// Kinds lists the possible kinds of images.
 func Kinds() []string { return []string{string(Handwriting), string(Pictures)} }
 
-// Task is a data set split for private learning.
+// Task is a data set that is split for private learning.
 type Task struct {
 	Name     string
 	Protocol Protocol
 	Kind     Kind
 	Private  Set // the rows to be protected
-	// Pool holds public rows, which are the queries to teachers. Pool.Y holds true labels only for the
+	// Pool holds public rows, which are the queries to teachers. Pool.Y holds true labels, only for the
 	// baseline of a student trained on true labels.
 	Pool    Set
 	Test    Set // only for evaluation, not for queries or training
@@ -57,8 +56,8 @@ type Task struct {
 	Provenance string
 	Published  bool     // all rows are public, also the rows of Private
 	Encoder    *Encoder // encodes rows of a table; nil for images and NPY rows
-	// Ranges are the declared columns if there are no public rows, otherwise nil. If Ranges is set, the pool
-	// is drawn, Questions holds the rows of the pool as a table, and Pool.Y has no meaning.
+	// Ranges holds the declared columns if there are no public rows, and is otherwise nil. With Ranges, the
+	// pool is drawn, Questions holds its rows as a table, and Pool.Y has no meaning.
 	Ranges    *Ranges
 	Questions *Table
 }
@@ -83,10 +82,10 @@ func splitImages(train, test Set, p Protocol) (Task, error) {
 	return newTask(p, train, test, [3][2]int{{0, n}, {0, cut}, {cut, test.Len()}})
 }
 
-// WithoutPool returns the task for a method that needs no public queries. The rows of the pool become test
-// rows, before the rows of Test, and the pool becomes empty. So MNIST has 60,000 private and 10,000 test rows
-// under Literature, and 50,000 and 10,000 under Development. The rows of a pool under FullTest are training
-// rows, and a drawn pool has no labels. Such pools are dropped.
+// WithoutPool returns the task for a method without public queries. The rows of the pool become test rows,
+// before the rows of Test. So MNIST has 60,000 private and 10,000 test rows under Literature, and 50,000 and
+// 10,000 under Development. A pool under FullTest, whose rows are training rows, and a drawn pool, which has
+// no labels, are dropped.
 func (t Task) WithoutPool() Task {
 	if t.Pool.Len() == 0 {
 		return t
@@ -98,9 +97,9 @@ func (t Task) WithoutPool() Task {
 	return t
 }
 
-// Withheld returns the reason why nothing learned with this split may be released, or "" if releases are
-// allowed. Other splits than Literature treat rows as public that are private under Literature. The epsilon
-// of a later run under Literature does not cover what was learned or chosen from these rows.
+// Withheld returns the reason why nothing learned with this split may be released, or "". Other splits than
+// Literature treat rows as public that are private under Literature. The epsilon of a later run under
+// Literature does not cover what was learned or chosen from these rows.
 func (t Task) Withheld() string {
 	if t.Published || t.Protocol == "" || t.Protocol == Literature {
 		return ""

@@ -17,20 +17,18 @@ import (
 	"github.com/pate-go/pate/internal/unpack"
 )
 
-// Columns of a folder of texts.
 const (
 	folderText  = "text"
 	folderLabel = "label"
 )
 
-// plainName returns the path of a file without the ending of a compressed file.
+// plainName returns path without the ending of a compressed file.
 func plainName(path string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(path, ".gz"), ".zst")
 }
 
 // readJSONLines reads a table with a JSON object on each line. All objects have the same keys, which are the
-// names of the columns. Columns are sorted by name, so the order of keys does not matter. A value is a text,
-// a number, true or false, or null for a missing value.
+// names of the columns, sorted. A value is a text, a number, true or false, or null for a missing value.
 func readJSONLines(r io.Reader, path string, opt CSVOptions) (*Table, error) {
 	plain, err := unpack.Reader(r)
 	if err != nil {
@@ -89,7 +87,6 @@ func readJSONLines(r io.Reader, path string, opt CSVOptions) (*Table, error) {
 	return b.table(next)
 }
 
-// jsonCells returns the cells of a JSON object by their keys.
 func jsonCells(text []byte) (map[string]string, error) {
 	var object map[string]any
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -117,8 +114,8 @@ func jsonCells(text []byte) (map[string]string, error) {
 	return cells, nil
 }
 
-// readTextFolder reads a folder with a file for each text as a table with the columns label and text. The
-// label is the name of the file's folder inside dir, and missing without such a folder.
+// readTextFolder reads a folder with a file for each text, as a table with the columns label and text. The
+// label is the name of the file's folder inside dir, or missing.
 func readTextFolder(dir string, opt CSVOptions) (*Table, error) {
 	if !opt.Unlabelled && opt.Label == "" {
 		opt.Label = folderLabel

@@ -16,13 +16,13 @@ type GateConfig struct {
 	Delta   float64          // probability that the test passes on data that are not good; [1e-15, 1/4]
 	Cost    accountant.Event // cost on good data of the mechanism behind the gate
 	// Dominated means that Cost bounds every hockey-stick divergence of the mechanism, in both directions, on
-	// every good data set (see [Gate]). If Dominated is false, Cost bounds only Rényi divergences, and a
-	// ledger that may use privacy loss distributions refuses the gate.
+	// every good data set (see [Gate]). Otherwise Cost bounds only Rényi divergences, and a ledger that may
+	// use privacy loss distributions refuses the gate.
 	Dominated bool
 }
 
-// Gate runs a mechanism only on data where its privacy cost is small, and charges this small cost. The method
-// is generalised propose-test-release (Redberg, Zhu, Wang 2023).
+// Gate runs a mechanism only on data on which its privacy cost is small, and charges this small cost
+// (generalised propose-test-release; Redberg, Zhu, Wang 2023).
 //
 // Let M be a mechanism with fixed parameters. A data set D is good if D_a(M(D)||M(D')) is at most the curve
 // of Cost for every neighbour D'. The distance of D is the number of records that must change to reach a data
@@ -44,7 +44,6 @@ type Gate struct {
 	dominated bool
 }
 
-// NewGate returns the mechanism for cfg.
 func NewGate(cfg GateConfig) (*Gate, error) {
 	if cfg.Cost == nil {
 		return nil, errors.New("stability: Cost of what is behind the gate is missing")
@@ -67,15 +66,15 @@ func (g *Gate) Event() accountant.Event {
 // Law returns the log probabilities that the mechanism runs (passed) and does not run (shut).
 func (g *Gate) Law(distance int64) (passed, shut float64) { return g.test.Law(distance) }
 
-// Pass calls the function mechanism with a new key if the result of the function distance passes the test. If
-// r does not charge exactly g.Event(), or r was used before, Pass fails before it calls a function. An error
-// of a function is returned unchanged and must not be released.
+// Pass calls mechanism with a new key if the result of distance passes the test. If r does not charge exactly
+// g.Event(), or r was used before, Pass fails before it calls a function. An error of a function is returned
+// unchanged and must not be released.
 func Pass[T any](g *Gate, r *ledger.Reservation, key rng.Key,
 	distance func() (int64, error), mechanism func(rng.Key) (T, error)) (Answer[T], error) {
 	return pass(g, 0, r, key, distance, mechanism)
 }
 
-// pass implements Pass. If relation is not 0, the distance is valid only for that relation.
+// pass is Pass for a distance that is valid only for the given relation, unless relation is 0.
 func pass[T any](g *Gate, relation accountant.Relation, r *ledger.Reservation, key rng.Key,
 	distance func() (int64, error), mechanism func(rng.Key) (T, error)) (Answer[T], error) {
 	key, err := begin(g.Event(), ledger.Use{Relation: relation, Renyi: !g.dominated}, r, key)
@@ -95,15 +94,14 @@ func pass[T any](g *Gate, relation accountant.Relation, r *ledger.Reservation, k
 	return Answer[T]{Value: value, Released: true}, nil
 }
 
-// Function is a real function of private data. The local sensitivity on a data set is the largest change of
-// the value by one record. An example is [Median].
+// Function is a real function of private data, such as [Median]. Its local sensitivity on a data set is the
+// largest change of the value by one record.
 type Function[D any] struct {
 	Value func(data D) (float64, error)
-	// Distance returns the number of records that must change before the local sensitivity exceeds bound, and
-	// 0 if the local sensitivity of data exceeds bound. A smaller result is valid if it differs by at most 1
-	// between neighbours.
+	// Distance returns the number of records that must change before the local sensitivity exceeds bound, or
+	// 0 if it does on data. A smaller result is valid if it differs by at most 1 between neighbours.
 	Distance func(data D, bound float64) (int64, error)
-	// Relation is the only relation for which Distance is valid, or 0 if Distance is valid for both.
+	// Relation is the only relation for which Distance is valid, or 0 if it is valid for both.
 	Relation accountant.Relation
 }
 
@@ -133,7 +131,6 @@ type PTR struct {
 // ptrBits is log2 of the least number of grid units in a bound.
 const ptrBits = 20
 
-// NewPTR returns the mechanism for cfg.
 func NewPTR(cfg PTRConfig) (*PTR, error) { return newPTR(cfg, ptrBits) }
 
 func newPTR(cfg PTRConfig, bits int) (*PTR, error) {
@@ -163,8 +160,8 @@ func mathUp(x float64) float64 { return x * (1 + 0x1p-50) }
 // Event returns the event of the worst case, in which the value is released.
 func (p *PTR) Event() accountant.Event { return p.gate.Event() }
 
-// Propose releases f of the data with noise if the proposed bound passes the test. If r does not charge
-// exactly p.Event(), or r was used before, Propose fails.
+// Propose releases f of the data with noise if the proposed bound passes the test. It fails if r does not
+// charge exactly p.Event(), or if r was used before.
 func Propose[D any](p *PTR, r *ledger.Reservation, key rng.Key, data D, f Function[D]) (Answer[float64], error) {
 	distance := func() (int64, error) { return f.Distance(data, p.cfg.Bound) }
 	return pass(p.gate, f.Relation, r, key, distance, func(key rng.Key) (float64, error) {

@@ -39,7 +39,6 @@ type Mean struct {
 	noise interface{ Sample(*rng.Stream) int64 }
 }
 
-// NewMean returns the mechanism for cfg.
 func NewMean(cfg MeanConfig) (*Mean, error) {
 	multiplier := cfg.NoiseMultiplier // noise divided by sensitivity
 	if cfg.Noise == Laplace {
@@ -103,8 +102,7 @@ func (m *Mean) Release(r *ledger.Reservation, key rng.Key, data []float64) (floa
 }
 
 // ReleaseVector releases the mean of the records, each of Dimension coordinates. NaN and infinities count as
-// 0. If r does not charge exactly m.Event() under accountant.ReplaceOne, or r was used before, ReleaseVector
-// fails.
+// 0. It fails if r does not charge exactly m.Event() under accountant.ReplaceOne, or if r was used before.
 func (m *Mean) ReleaseVector(r *ledger.Reservation, key rng.Key, data [][]float64) ([]float64, error) {
 	if len(data) != m.cfg.Records {
 		return nil, fmt.Errorf("stability: %d records, and Records is %d", len(data), m.cfg.Records)

@@ -148,7 +148,6 @@ type SmoothMedian struct {
 // medianBits is log2 of the least number of grid units in the interval.
 const medianBits = 24
 
-// NewSmoothMedian returns the mechanism for cfg.
 func NewSmoothMedian(cfg SmoothMedianConfig) (*SmoothMedian, error) {
 	return newSmoothMedian(cfg, medianBits)
 }
@@ -176,8 +175,8 @@ func (m *SmoothMedian) Event() accountant.Event {
 	return accountant.WithFailure{Event: accountant.PureDP{Epsilon: m.cfg.Epsilon}, Delta: m.cfg.Delta}
 }
 
-// Release releases the median of the data. If r does not charge exactly m.Event() under
-// accountant.ReplaceOne, or r was used before, Release fails.
+// Release releases the median of the data. It fails if r does not charge exactly m.Event() under
+// accountant.ReplaceOne, or if r was used before.
 func (m *SmoothMedian) Release(r *ledger.Reservation, key rng.Key, data []float64) (float64, error) {
 	key, err := begin(m.Event(), ledger.Use{Relation: accountant.ReplaceOne}, r, key)
 	if err != nil {
@@ -209,8 +208,8 @@ func (m *SmoothMedian) law(data []float64) (median int64, noise *rng.DiscreteLap
 	return int64(s.at(s.median)), noise, err
 }
 
-// grid rounds real answers to multiples of unit before noise is added. As unit is a power of two, division by
-// unit is exact.
+// grid rounds real answers to multiples of unit before noise is added. The unit is a power of two, so that
+// division by unit is exact.
 type grid struct{ unit float64 }
 
 // gridFor returns a grid with size/unit between 2^bits and 2^(bits+1).
@@ -229,5 +228,5 @@ func (g grid) round(x float64) int64 {
 
 func (g grid) value(units int64) float64 { return float64(units) * g.unit }
 
-// within reports whether x is in [low, high]. It reports false for NaN.
+// within reports whether x is in [low, high]. It is false for NaN.
 func within(x, low, high float64) bool { return x >= low && x <= high }

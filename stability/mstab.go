@@ -16,7 +16,7 @@ const (
 	// Laplace adds discrete Laplace noise of scale 1/Epsilon to the distance. The answer is released if and
 	// only if distance + noise > threshold.
 	Laplace Noise = iota + 1
-	// Gaussian adds discrete Gaussian noise to the distance. It is for many queries.
+	// Gaussian adds discrete Gaussian noise to the distance. It is better for many queries.
 	Gaussian
 	// OneShot has the largest release probability of all (Epsilon, Delta)-DP tests of a distance.
 	OneShot
@@ -50,7 +50,6 @@ type MStab struct {
 	oneShot   oneShot
 }
 
-// NewMStab returns the mechanism for cfg.
 func NewMStab(cfg MStabConfig) (*MStab, error) {
 	m := &MStab{cfg: cfg}
 	switch {
@@ -79,7 +78,7 @@ func NewMStab(cfg MStabConfig) (*MStab, error) {
 	return m, err
 }
 
-// useLaplace finds the least threshold T with r^(T+1)/(1+r) <= Delta for r = e^(-1/scale).
+// useLaplace sets the least threshold T with r^(T+1)/(1+r) <= Delta for r = e^(-1/scale).
 func (m *MStab) useLaplace() (err error) {
 	m.laplace, err = rng.NewDiscreteLaplace(atLeastInverse(m.cfg.Epsilon))
 	if err != nil {
@@ -95,7 +94,7 @@ func (m *MStab) useLaplace() (err error) {
 	return nil
 }
 
-// useGaussian finds the threshold. It adds up the tail of the noise, from the far end inwards, until the next
+// useGaussian sets the threshold. It adds up the tail of the noise, from the far end inwards, until the next
 // probability would raise the sum above Delta.
 func (m *MStab) useGaussian() (err error) {
 	m.gaussian, err = rng.NewDiscreteGaussian(m.cfg.Sigma)
@@ -121,7 +120,7 @@ func atLeastInverse(epsilon float64) float64 {
 	return b
 }
 
-// Event returns the worst-case event of a whole session, in which all queries are asked.
+// Event returns the worst-case event of a session in which all queries are asked.
 func (m *MStab) Event() accountant.Event {
 	var test accountant.Event = accountant.PureDP{Epsilon: m.cfg.Epsilon}
 	if m.cfg.Noise == Gaussian {
@@ -146,7 +145,7 @@ func (m *MStab) Law(distance int64) (released, failed float64) {
 	return m.oneShot.law(distance)
 }
 
-// DistanceFor returns the least distance at which an answer is released with at least this probability.
+// DistanceFor returns the least distance at which an answer is released with at least the given probability.
 func (m *MStab) DistanceFor(probability float64) (int64, error) {
 	if !(probability >= 0 && probability <= 1-1e-12) {
 		return 0, fmt.Errorf("stability: a probability of release must be in [0, 1 - 1e-12], not %g", probability)

@@ -25,7 +25,6 @@ const (
 	AnyTies                     // unknown or random: tied counts are unstable
 )
 
-// maxCount bounds each vote count, to prevent overflow.
 const maxCount = 1 << 40
 
 // Plurality returns the class with the most votes, and its distance to instability: the largest k such that

@@ -35,8 +35,8 @@ func begin(event accountant.Event, use ledger.Use, r *ledger.Reservation, key rn
 	return key, nil
 }
 
-// Session answers the charged number of queries, each with a stable answer or a refusal. It is safe for
-// concurrent use. The answers do not depend on the order of these queries.
+// Session answers the charged number of queries, each with a stable answer or a refusal. Concurrent use is
+// safe. The answers do not depend on the order of the queries.
 type Session[T any] struct {
 	test     *MStab
 	key      rng.Key
@@ -46,7 +46,7 @@ type Session[T any] struct {
 	answers map[uint64]Answer[T]
 }
 
-// Start begins a session of m. If r does not charge exactly m.Event(), or r was used before, Start fails.
+// Start begins a session of m. It fails if r does not charge exactly m.Event(), or if r was used before.
 func Start[T any](m *MStab, r *ledger.Reservation, key rng.Key) (*Session[T], error) {
 	key, err := begin(m.Event(), ledger.Use{}, r, key)
 	if err != nil {
@@ -55,12 +55,12 @@ func Start[T any](m *MStab, r *ledger.Reservation, key rng.Key) (*Session[T], er
 	return &Session[T]{test: m, key: m.derive(key), relation: r.Relation(), answers: make(map[uint64]Answer[T])}, nil
 }
 
-// Releasable reports whether the key is secret. Only then may the answers be released.
+// Releasable reports whether the key is secret, so that answers may be released.
 func (s *Session[T]) Releasable() bool { return s.key.Releasable() }
 
 // Ask releases value if distance passes the noisy test. The distance must change by at most 1 between
 // neighbours. If the values on two neighbours differ, both distances must be at most 0 (see [Plurality]).
-// Query numbers must be public, with one number per query. A repeated number gets the stored answer at no
+// Query numbers must be public, with one number per query. A repeated number returns the stored answer at no
 // cost.
 func (s *Session[T]) Ask(question uint64, value T, distance int64) (Answer[T], error) {
 	passes := s.test.draw(s.key.Derive("question", question).Stream()) // drawn before the comparison

@@ -14,20 +14,18 @@ import (
 
 // SubsampleAggregate answers one query by any function of the data (Nissim, Raskhodnikova, Smith 2007; Smith,
 // Thakurta 2013). The data are divided into parts by split. The function f runs concurrently on the parts,
-// and its answer on a part is one vote. The session releases the most frequent answer if this answer is
-// stable.
+// and its answer on a part is one vote. The session releases the most frequent answer if it is stable.
 //
 // Let the gap be the lead of the winner in votes, and v = floor((gap-1)/2). Under any tie rule, v moved votes
 // do not change the winner. One record changes at most Overlap votes, so the session tests the distance
 // floor(v/Overlap). The literature uses gap/(2 Overlap) - 1, which is never larger.
 //
-// The function f returns an answer, or false to abstain. It must depend on no private data except its part,
-// which it may store and change. If ctx is done, SubsampleAggregate returns the error of ctx. The data must
-// not influence ctx.
+// The function f returns an answer, or false to abstain. It must depend on no private data but its part,
+// which it may store and change. If ctx ends, SubsampleAggregate returns the error of ctx. The data must not
+// influence ctx.
 //
-// If two values are equal (==), their bits must be equal, too, because one part alone provides the released
-// value. So types that contain floats are errors, because a float has two zeros. Use integer multiples of a
-// unit.
+// Equal answers (==) must have equal bits, because one part alone provides the released value. So types that
+// contain floats are errors, because a float has two zeros. Use integer multiples of a unit.
 func SubsampleAggregate[D any, T comparable](ctx context.Context, session *Session[T], question uint64, data []D, split Split,
 	f func(ctx context.Context, part []D) (answer T, ok bool)) (Answer[T], error) {
 	if split.relation != 0 && split.relation != session.relation {
@@ -133,31 +131,31 @@ func mode[T comparable](answers []T, ok []bool) (winner T, lead int) {
 	return winner, top - second
 }
 
-// Split assigns records to models. It depends only on a key and public values, not on record contents.
+// Split assigns records to models. It depends only on a key and public values, not on the contents of
+// records.
 type Split struct {
 	records int
 	models  [][]int // record indices of each model, ascending
 	overlap int     // largest number of models that share a record
-	// relation is the only relation under which a changed record moves no other record; 0 means both
-	// relations.
+	// relation is the only relation under which a changed record moves no other record, or 0 if this is true
+	// of both.
 	relation accountant.Relation
 }
 
-// Models returns the number of models.
 func (s Split) Models() int { return len(s.models) }
 
 // Overlap returns the largest number of models that contain the same record.
 func (s Split) Overlap() int { return s.overlap }
 
-// Disjoint assigns each record to exactly one model at random. Model sizes differ by at most one. The number
-// of records is public, and neighbours differ in the content of one record (accountant.ReplaceOne). For
-// add/remove use [ByUnit].
+// Disjoint assigns each record to exactly one model at random. Sizes of models differ by at most one. The
+// number of records is public, and neighbours differ in the content of one record (accountant.ReplaceOne).
+// For add/remove use [ByUnit].
 func Disjoint(records, models int, key rng.Key) (Split, error) {
 	return Repeated(records, models, 1, key)
 }
 
-// Repeated returns independent Disjoint splits. Each repetition splits the records into the given number of
-// models (blocks), so a record is in one model per repetition.
+// Repeated returns independent Disjoint splits, each into blocks models. So a record is in one model per
+// repetition.
 func Repeated(records, blocks, repetitions int, key rng.Key) (Split, error) {
 	if err := checkSplit(records, key); err != nil {
 		return Split{}, err
@@ -179,9 +177,9 @@ func Repeated(records, blocks, repetitions int, key rng.Key) (Split, error) {
 }
 
 // ByUnit assigns each record to a model by a keyed hash of the unit's name, for example a user id. So all
-// records of a unit are in one model, and the guarantee is for units. The Split is valid under
-// accountant.AddRemove and ReplaceOne. Under ReplaceOne the names of units are public and must not
-// change. A record that changes its unit counts as two changes.
+// records of a unit are in one model, and the guarantee is for units. It is valid under accountant.AddRemove
+// and ReplaceOne. Under ReplaceOne the names of units are public and must not change. A record that changes
+// its unit counts as two changes.
 func ByUnit(units []string, models int, key rng.Key) (Split, error) {
 	if err := checkSplit(len(units), key); err != nil {
 		return Split{}, err

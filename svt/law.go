@@ -27,7 +27,7 @@ type Law struct {
 	Refresh        bool // each query above is followed by new threshold noise
 }
 
-// Outcome is one transcript of a run and its probability.
+// Outcome is one transcript of a run, with its probability.
 type Outcome struct {
 	Above []bool // one entry per query that was asked
 	Prob  float64
@@ -77,8 +77,8 @@ func (l Law) outcomes(values int) (total float64) {
 	return total
 }
 
-// FirstAbove returns, for each query, the probability that this query is the first query above. The result
-// none is the probability that no query is above.
+// FirstAbove returns, for each query, the probability that it is the first query above, and the probability
+// that no query is above (none).
 func (l Law) FirstAbove(values []float64) (first []float64, none float64, err error) {
 	s, err := l.states(values)
 	if err != nil {

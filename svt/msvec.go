@@ -49,7 +49,6 @@ type MSvec struct {
 	cfg MSvecConfig
 }
 
-// NewMSvec returns the mechanism for cfg.
 func NewMSvec(cfg MSvecConfig) (*MSvec, error) {
 	if err := checkStable(cfg.Threshold, cfg.Failures); err != nil {
 		return nil, err
@@ -116,7 +115,6 @@ func falseRelease(lambda float64, threshold int64) float64 {
 	return mathx.Up(math.Exp(sumTail(lambda, 2*lambda, threshold+1)) * (1 + 1e-9))
 }
 
-// Event implements [StableMechanism].
 func (m *MSvec) Event() accountant.Event {
 	return accountant.WithFailure{
 		Event: stretches(m.cfg.Lambda, m.cfg.Failures),
@@ -124,7 +122,6 @@ func (m *MSvec) Event() accountant.Event {
 	}
 }
 
-// LawAt implements [StableMechanism].
 func (m *MSvec) LawAt(distance int64) (released, refused float64) {
 	need := m.cfg.Threshold - min(max(distance, -1<<50), 1<<51) + 1
 	return sumTail(m.cfg.Lambda, 2*m.cfg.Lambda, need), sumTail(m.cfg.Lambda, 2*m.cfg.Lambda, 1-need)

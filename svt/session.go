@@ -82,10 +82,9 @@ func (u *run[A]) Left() int {
 	return u.stop - u.above
 }
 
-// Releasable reports whether the key is secret. Only then may the answers be released.
+// Releasable reports whether the key is secret, so that answers may be released.
 func (u *run[A]) Releasable() bool { return u.key.Releasable() }
 
-// drawn is a Law and the samplers of both noises.
 type drawn struct {
 	law                        Law
 	thresholdNoise, queryNoise sampler
@@ -113,9 +112,9 @@ type Answer[T any] struct {
 
 // A StableMechanism releases stable answers and is charged for refusals. It is a [*StableSVT] or an [*MSvec].
 type StableMechanism interface {
-	// Event returns the event of a whole run in the worst case.
+	// Event returns the worst-case event of a whole run.
 	Event() accountant.Event
-	// Law returns the distribution of a run. The value is -distance, and "above" is a refusal.
+	// Law returns the distribution of a run, where a value is -distance and "above" means a refusal.
 	Law() Law
 	// LawAt returns the exact log probabilities of a release and of a refusal at the given distance.
 	LawAt(distance int64) (released, refused float64)
@@ -124,11 +123,11 @@ type StableMechanism interface {
 	identity() (name string, params []uint64)
 }
 
-// StableSession is a run that releases stable answers. It is safe for concurrent use. In a run of an [MSvec]
-// the answers depend on the order of the queries.
+// StableSession is a run that releases stable answers. Concurrent use is safe. In a run of an [MSvec] the
+// answers depend on the order of the queries.
 type StableSession[T any] struct{ run[Answer[T]] }
 
-// Start begins a run of m. If r does not charge exactly m.Event(), or r was used before, Start fails.
+// Start begins a run of m. It fails if r does not charge exactly m.Event(), or if r was used before.
 func Start[T any](m StableMechanism, r *ledger.Reservation, key rng.Key) (*StableSession[T], error) {
 	l := m.Law()
 	s := &StableSession[T]{run[Answer[T]]{drawn: m.sampled(), threshold: int64(l.Threshold), stop: l.Stop, refresh: l.Refresh}}
@@ -138,7 +137,7 @@ func Start[T any](m StableMechanism, r *ledger.Reservation, key rng.Key) (*Stabl
 
 // Ask releases value if distance passes the noisy test. The distance must change by at most 1 between
 // neighbours. If the values on two neighbours differ, both distances must be at most 0, as with
-// stability.Plurality. Query numbers must be public, with one number per query. A repeated number gets the
+// stability.Plurality. Query numbers must be public, with one number per query. A repeated number returns the
 // stored answer, even if value has changed. After the stop, the error matches [ErrExhausted].
 func (s *StableSession[T]) Ask(query uint64, value T, distance int64) (Answer[T], error) {
 	return s.ask(query, -max(distance, -1<<60), func(refused bool) Answer[T] {
@@ -149,8 +148,8 @@ func (s *StableSession[T]) Ask(query uint64, value T, distance int64) (Answer[T]
 	})
 }
 
-// DistanceFor returns the least distance at which an answer is released with at least this probability. For n
-// queries the probability should be 1 - Failures/(2n), because refusals of stable queries count, too.
+// DistanceFor returns the least distance at which an answer is released with at least the given probability.
+// For n queries the probability should be 1 - Failures/(2n), because refusals of stable queries also count.
 func DistanceFor(m StableMechanism, probability float64) (int64, error) {
 	if !(probability >= 0 && probability <= 1-1e-12) {
 		return 0, fmt.Errorf("svt: a probability of release must be in [0, 1 - 1e-12], not %g", probability)

@@ -56,7 +56,6 @@ func ThresholdShare(answers int, monotone bool) float64 {
 	return 1 / (1 + math.Pow(c, 2.0/3))
 }
 
-// NewSparseVector returns the mechanism for cfg.
 func NewSparseVector(cfg SparseVectorConfig) (*SparseVector, error) {
 	switch {
 	case cfg.Noise != DiscreteLaplace && cfg.Noise != Geometric:
@@ -94,13 +93,13 @@ func checkStop(field string, n int) error {
 	return nil
 }
 
-// Event returns the event of a whole run in the worst case.
+// Event returns the worst-case event of a whole run.
 func (m *SparseVector) Event() accountant.Event { return accountant.PureDP{Epsilon: m.cfg.Epsilon} }
 
-// Session is a run of a [SparseVector]. It is safe for concurrent use.
+// Session is a run of a [SparseVector]. Concurrent use is safe.
 type Session struct{ run[bool] }
 
-// Start begins a run. If r does not charge exactly m.Event(), or r was used before, Start fails.
+// Start begins a run. It fails if r does not charge exactly m.Event(), or if r was used before.
 func (m *SparseVector) Start(r *ledger.Reservation, key rng.Key) (*Session, error) {
 	s := &Session{run[bool]{drawn: m.drawn, threshold: m.cfg.Threshold, stop: m.cfg.Answers}}
 	return s, s.start(m.Event(), r, key, "sparse vector", uint64(m.cfg.Noise), uint64(m.cfg.Answers), uint64(m.cfg.Threshold),
@@ -108,7 +107,7 @@ func (m *SparseVector) Start(r *ledger.Reservation, key rng.Key) (*Session, erro
 }
 
 // Ask reports whether value reaches the threshold. Query numbers must be public, with one number per query. A
-// repeated number gets the stored answer. After the stop, the error matches [ErrExhausted]. To release a
+// repeated number returns the stored answer. After the stop, the error matches [ErrExhausted]. To release a
 // noisy value, charge another query with independent noise.
 func (s *Session) Ask(query uint64, value int64) (above bool, err error) {
 	return s.ask(query, value, func(above bool) bool { return above })
