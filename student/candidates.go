@@ -22,9 +22,9 @@ const (
 )
 
 // TableCandidates returns the students to compare on a table: logistic regression (with ridge 1/n for n
-// labels), two forests and a kernel ridge. If pool is not nil, TableCandidates adds the student of
-// [Pool.Fit], and x must hold the rows of the pool. Trees suit columns of different kinds. Label spreading
-// suits pools in which neighbouring rows share a class.
+// labels), two forests and a kernel ridge. If pool is not nil, the student of [Pool.Fit] is added, and x must
+// hold the rows of the pool. Trees suit columns of different kinds. Label spreading suits pools in which
+// neighbouring rows share a class.
 func TableCandidates(pool *Pool) []Candidate {
 	out := []Candidate{
 		logistic(),
@@ -163,8 +163,8 @@ func (p *Pool) rough() *Pool {
 
 const projectFrom = 4
 
-// Projected returns the number of columns from which candidates learn, for rows with the given number of
-// columns. It is the number of principal directions if columns is large, and otherwise columns.
+// Projected returns the number of columns from which candidates learn: columns, or the number of principal
+// directions if columns is large.
 func Projected(columns int) int {
 	if columns >= projectFrom*defaultComponents {
 		return defaultComponents
@@ -172,8 +172,8 @@ func Projected(columns int) int {
 	return columns
 }
 
-// projected returns a candidate that projects rows on the principal directions and then trains like c. If z
-// has rows, cross-validation uses z as the projected rows. If there are few columns, projected returns c.
+// projected returns a candidate that projects rows on the principal directions and then trains like c, or c
+// if there are few columns. If z has rows, cross-validation uses z as the projected rows.
 func (p *Pool) projected(c Candidate, z Matrix) Candidate {
 	if len(p.projection.mean) < projectFrom*p.projection.directions.Cols {
 		return c
@@ -228,7 +228,7 @@ func (m *projectedModel) answer(dst []int, x Matrix, of func(z Matrix) error) er
 }
 
 // Plain returns the model as data. A kernel model includes the projection. A linear model has weights of the
-// original features. The model clips features that are far from the pool's mean. The data do not clip them.
+// original features. Unlike the model, the data do not clip features that are far from the pool's mean.
 func (m *projectedModel) Plain() *plain.Model {
 	p, of := m.projection, m.of.(plain.Describer).Plain()
 	if k := of.Kernel; k != nil {

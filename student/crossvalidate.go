@@ -25,18 +25,18 @@ import (
 // points.
 type CrossValidation struct {
 	Candidates []Candidate // no default; see [TableCandidates]
-	// Favourite marks the first candidate as usually the best for this kind of rows. Two folds may suffice.
-	// The result is this candidate, unless the mean is better by more than label errors can explain.
+	// Favourite marks the first candidate as usually the best for this kind of rows. Two folds may then
+	// suffice. The result is this candidate, unless the mean is better by more than label errors can explain.
 	Favourite bool
 	Folds     int            // number of parts, at most the number of labels; default 5
 	Progress  func(Progress) // called by one goroutine at a time; may be nil
 }
 
-// Candidate is one kind of student. Its classifiers must implement teachers.Scorer, with scores that are used
-// as probabilities after clipping to [0, 1].
+// Candidate is one kind of student. Its classifiers must implement teachers.Scorer. Their scores, clipped to
+// [0, 1], are used as probabilities.
 type Candidate struct {
 	Name string
-	// Fit trains on the rows of x whose label is not [Unlabelled]. It must allow concurrent calls.
+	// Fit trains on the rows of x whose label is not [Unlabelled]. Concurrent calls must be safe.
 	Fit fitFunc
 	// Try, if not nil, trains a faster classifier of the same kind in cross-validation.
 	Try fitFunc
@@ -50,12 +50,12 @@ type fitFunc func(ctx context.Context, x Matrix, labels []int, classes int, rnd 
 type Choice struct {
 	Model teachers.Classifier // implements teachers.Scorer
 	Kept  []string            // names of the candidates in Model
-	// Labels is the number of labels that every candidate predicted. If cross-validation stops early, labels
-	// of folds that were not tried do not count.
+	// Labels is the number of labels that every candidate predicted. It excludes folds that were not tried.
 	Labels int
-	// Right holds, for each candidate, how many of these labels it predicted correctly. Mean is this number
-	// for the mean of the candidates. Divided by Labels, they estimate the accuracy on released labels,
-	// slightly too high for the best candidate. Right is empty if there is a single label or candidate.
+	// Right holds, for each candidate, the number of these labels that it predicted correctly. Mean is this
+	// number for the mean of the candidates. Divided by Labels, they estimate the accuracy on released
+	// labels, slightly too high for the best candidate. Right is empty if there is a single label or
+	// candidate.
 	Right []int
 	Mean  int
 
@@ -247,9 +247,9 @@ func (h *heldBack) ask(k, from, to int, model member, x Matrix) error {
 	return probabilities(dense.Rows(h.scores[k], from, to), model, rows)
 }
 
-// keep stores the results in choice. It returns the kept candidates with their powers (see temper) and
-// weights. The mean replaces a favourite if it is right on more labels, by at least a fraction lead of all
-// labels, and by more standard errors than the argument errors (see ahead).
+// keep stores the results in choice, and returns the kept candidates with their powers (see temper) and
+// weights. The mean replaces a favourite if it is right on more labels, by at least the fraction lead of all
+// labels, and by more than errors standard errors (see ahead).
 func (h *heldBack) keep(choice *Choice, favourite bool, errors, lead float64) (kept []int, powers, weights []float64) {
 	scores := slices.Clone(h.scores) // tempered
 	best := 0
@@ -319,8 +319,8 @@ func weigh(scores []Matrix, labels, kept []int) []float64 {
 	return weights
 }
 
-// ahead reports whether a is right more often than b, by more standard errors than the argument errors. If
-// exactly one of a and b is right on n labels, the standard error is √n.
+// ahead reports whether a is right more often than b, by more than errors standard errors. If exactly one of
+// a and b is right on n labels, the standard error is √n.
 func ahead(a, b []bool, errors float64) bool {
 	differ := 0
 	for i := range a {

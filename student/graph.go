@@ -20,12 +20,12 @@ type graph struct {
 	width  float64       // mean squared distance to the farthest neighbour
 }
 
-// Distances from a row are divided by the distance to the row's localScale-th neighbour (Zelnik-Manor and
+// localScale is the rank of the neighbour whose distance divides the distances from a row (Zelnik-Manor and
 // Perona 2004, who also use the 7th).
 const localScale = 7
 
-// The pool stores the candidates·k nearest rows of each row. If the metric changes, the new k nearest rows
-// are chosen among the stored rows. On MNIST this is as good as a search among all rows.
+// candidates·k is the number of nearest rows that the pool stores for each row. If the metric changes, the
+// new k nearest rows are chosen among these. On MNIST this is as good as a search among all rows.
 const candidates = 4
 
 type neighbours struct {
@@ -250,11 +250,11 @@ func (g *graph) spread(ctx context.Context, labels, column []int, classes int) (
 	return f, nil
 }
 
-// centre subtracts each class's fraction of the released labels from every row that is not zero. It changes
-// nothing if the labels contradict classes of equal size. Far from all labels a soft label is about this
-// fraction, so only the difference is evidence. Without centre, a class with more labels by chance or noise
-// would win everywhere. On the development split of optdigits at epsilon 2, the gain is 3 points with 50 to
-// 200 labels (10 to 50 % wrong). With one frequent class, as in Adult, centring would lose 3 points.
+// centre subtracts each class's fraction of the released labels from every row that is not zero, unless the
+// labels contradict classes of equal size. Far from all labels a soft label is about this fraction, so only
+// the difference is evidence. Without centre, a class with more labels by chance or noise would win
+// everywhere. On the development split of optdigits at epsilon 2, the gain is 3 points with 50 to 200 labels
+// (10 to 50 % wrong). With one frequent class, as in Adult, centring would lose 3 points.
 func centre(soft Matrix, labels, column []int) {
 	counts, total := make([]float64, soft.Cols), 0.
 	for _, y := range labels {

@@ -18,8 +18,8 @@ import (
 // time grows with its square, and a larger number improves little.
 const MaxSpread = 10_000
 
-// Learner trains students of one pool. It computes the public part once, and then does not change. If
-// Progress is safe for concurrent calls, so are all methods.
+// Learner trains students of one pool. It computes the public part once, and then does not change. Concurrent
+// calls are safe if Progress is.
 type Learner struct {
 	x      Matrix
 	rows   []int // rows of x over which labels are spread
@@ -38,8 +38,8 @@ type LearnerConfig struct {
 	Progress func(Progress) // may be nil
 }
 
-// NewLearner computes the public part from x, and retains x. Each row of x is a public example. Labels will
-// be spread over at most [MaxSpread] rows: the labelled rows and a random part of the others.
+// NewLearner computes the public part from x, whose rows are public examples, and retains x. Labels will be
+// spread over at most [MaxSpread] rows: the labelled rows and a random part of the others.
 func NewLearner(ctx context.Context, x Matrix, c LearnerConfig, rnd *rand.Rand) (*Learner, error) {
 	if err := checkMatrix(x); err != nil {
 		return nil, err
@@ -57,8 +57,8 @@ func NewLearner(ctx context.Context, x Matrix, c LearnerConfig, rnd *rand.Rand) 
 	return l, err
 }
 
-// Project projects the rows of x on the pool's leading principal directions. x must have the columns of the
-// pool. A row of the result depends on the same row of x and on the public pool, and on nothing else.
+// Project projects the rows of x, which must have the columns of the pool, on the pool's leading principal
+// directions. A row of the result depends only on the same row of x and on the public pool.
 func (l *Learner) Project(ctx context.Context, x Matrix) (Matrix, error) {
 	if err := dense.Check(x); err != nil { // does not depend on the values of private rows
 		return Matrix{}, fmt.Errorf("student: %w", err)
@@ -78,7 +78,7 @@ func (l *Learner) ProjectPool(ctx context.Context) (Matrix, error) {
 	return l.Project(ctx, l.x)
 }
 
-// Select returns m different rows as queries. It uses [Pool.Select] on the rows over which labels are spread.
+// Select returns m different rows as queries, by [Pool.Select] on the rows over which labels are spread.
 func (l *Learner) Select(ctx context.Context, m int, rnd *rand.Rand) ([]int, error) {
 	chosen, err := l.pool.Select(ctx, m, rnd)
 	for i, r := range chosen {
@@ -243,7 +243,7 @@ func gather(x Matrix, labels, rows []int, classes int) teachers.Dataset {
 	return out
 }
 
-// columns returns for every class its index in present, or -1 for a class that is not in present.
+// columns returns for every class its index in present, or -1 if it is not in present.
 func columns(present []int, classes int) []int {
 	at := slices.Repeat([]int{-1}, classes)
 	for k, c := range present {
@@ -272,9 +272,8 @@ func checkMatrix(m Matrix) error {
 	return nil
 }
 
-// forBlocks calls do for consecutive blocks of rows, on one goroutine per processor, until ctx is done. All
-// calls on one goroutine share a scratch. The function do may write to its rows and its scratch, and to
-// nothing else.
+// forBlocks calls do for consecutive blocks of rows, on one goroutine per processor, until ctx ends. All
+// calls on one goroutine share a scratch. The function do may write only to its rows and its scratch.
 func forBlocks[S any](ctx context.Context, n int, do func(scratch *S, from, to int)) error {
 	blocks := (n + blockRows - 1) / blockRows
 	scratches := make([]S, min(runtime.GOMAXPROCS(0), blocks))

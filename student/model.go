@@ -114,7 +114,7 @@ func checkScores(dst, x Matrix, classes int) error {
 	return nil
 }
 
-// probabilities writes the scores of a model, clipped to [0, 1] and divided by their sum unless the sum is 0.
+// probabilities sets dst to the scores of a model, clipped to [0, 1] and divided by their sum unless it is 0.
 func probabilities(dst Matrix, model member, x Matrix) error {
 	if err := model.Scores(dst, x); err != nil {
 		return fmt.Errorf("student: %w", err)
@@ -147,8 +147,7 @@ func temper(scores Matrix, power float64) {
 const doubt = 0.01
 
 // bestPower returns the power for temper with which the labels are most probable: temperature scaling (Guo et
-// al. 2017). The power is below 1 for an overconfident candidate, and above 1 for an underconfident
-// candidate.
+// al. 2017). The power is below 1 for an overconfident candidate, and above 1 for an underconfident one.
 func bestPower(scores Matrix, labels []int) float64 {
 	best, least := 1., math.Inf(1)
 	trial := dense.New(scores.Rows, scores.Cols)

@@ -12,13 +12,13 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// Config configures the public part of a student. Zero fields mean the defaults. The defaults were chosen on
-// the development split of public MNIST (HOG features, 50 to 500 labels out of 9,000 rows).
+// Config configures the public part of a student. The defaults, for zero fields, were chosen on the
+// development split of public MNIST (HOG features, 50 to 500 labels out of 9,000 rows).
 type Config struct {
 	Components int // number of principal directions, at most the number of features; default 128
 	Neighbours int // number of nearest rows per row in the graph; default 10
 	// Landmarks is the number of pool rows that are centres of the classifier's kernels, by default 2,000.
-	// With 1,000 landmarks, Fit is faster, and the accuracy on MNIST is .0017 lower.
+	// With 1,000, Fit is faster, and the accuracy on MNIST is .0017 lower.
 	Landmarks int
 	// Rounds is the number of times that Fit learns the directions in which rows of one class differ and
 	// spreads the labels again. The default is 1. A negative number means never.
@@ -37,8 +37,8 @@ type Progress struct {
 // maxRows is the size of the largest pool. Comparing all pairs of rows takes time proportional to rows².
 const maxRows = 200_000
 
-// Pool is the part of a student that needs public rows and no labels. It is immutable. If Progress is safe
-// for concurrent calls, so are all methods.
+// Pool is the part of a student that needs public rows and no labels. It is immutable. Concurrent calls are
+// safe if Progress is.
 type Pool struct {
 	config     Config
 	projection *projection

@@ -116,8 +116,8 @@ func (p *projection) start(components, features int, rnd *rand.Rand) Matrix {
 	return basis
 }
 
-// walk centres and scales consecutive blocks of x. It calls the function do with each block, and with the
-// product of the block and basis.
+// walk centres and scales consecutive blocks of x. It calls do with each block and with the product of the
+// block and basis.
 func (p *projection) walk(ctx context.Context, x, basis Matrix, do func(centred, part Matrix)) error {
 	const share = blockRows / 4
 	work, parts := dense.New(min(blockRows, x.Rows), x.Cols), dense.New(min(blockRows, x.Rows), basis.Cols)
@@ -195,8 +195,8 @@ func eigen(m Matrix) ([]float64, blas64.General, error) {
 // MNIST, the accuracies for .3, 1 and 3 differ by less than .001.
 const shrink = 1
 
-// withinClass returns the linear map that shrinks directions in which rows of one class differ. The map is
-// (W/mean + shrink)^-1/2, where W is the within-class covariance of z and mean is the mean of W's eigenvalues
+// withinClass returns the linear map that shrinks directions in which rows of one class differ: (W/mean +
+// shrink)^-1/2, where W is the within-class covariance of z and mean is the mean of its eigenvalues
 // (regularised discriminant analysis, Friedman 1989). The slice answers holds the classes of the rows.
 // Unlabelled rows are skipped.
 func withinClass(z Matrix, answers []int, classes int) (Matrix, error) {

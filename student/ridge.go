@@ -157,7 +157,7 @@ func (r *ridge) inner() Matrix {
 	return k
 }
 
-// interpolate solves (M + lambda) a = y - 1/2. Row i of y has a 1 in column[labels[i]], otherwise zeros.
+// interpolate solves (M + lambda) a = y - 1/2. Row i of y has a 1 in column[labels[i]], and otherwise zeros.
 func (r *ridge) interpolate(labels, column []int, classes int, lambda float32) error {
 	system := r.inner()
 	r.coef, r.mean = dense.New(len(labels), classes), slices.Repeat([]float32{.5}, classes)

@@ -18,14 +18,14 @@ const (
 	lloydRounds      = 15
 )
 
-// Select returns m different rows as queries, with m from 1 to the number of rows. These rows are nearest to
-// the centres of k-means++ clusters (Arthur and Vassilvitskii 2007). Their order is that in which the centres
+// Select returns m different rows as queries, with m from 1 to the number of rows: the rows nearest to the
+// centres of k-means++ clusters (Arthur and Vassilvitskii 2007). They are in the order in which the centres
 // were drawn, so a prefix also covers the pool. Select uses only public rows.
 func (p *Pool) Select(ctx context.Context, m int, rnd *rand.Rand) ([]int, error) {
 	return selectRows(ctx, p.z, m, p.config.Progress, rnd)
 }
 
-// Select returns m different rows of x as queries in random order, so every prefix covers x. Like
+// Select returns m different rows of x as queries in random order, so that every prefix covers x. Like
 // [Pool.Select] it clusters rows, but at most [MaxSpread] random rows. If m is at least MaxSpread, the
 // queries are random rows.
 func Select(ctx context.Context, x Matrix, m int, report func(Progress), rnd *rand.Rand) ([]int, error) {
@@ -116,8 +116,7 @@ func seedCentres(ctx context.Context, z Matrix, norms []float32, m int, rnd *ran
 	return centres, nil
 }
 
-// draw returns the first row whose cumulative weight exceeds the argument at, or a random row if all weights
-// are 0.
+// draw returns the first row whose cumulative weight exceeds at, or a random row if all weights are 0.
 func draw(weights []float64, at float64, rnd *rand.Rand) int {
 	last := -1
 	for i, w := range weights {
@@ -172,9 +171,8 @@ type clusters struct {
 	moved   []bool    // whether each centre moved since the last assignment
 }
 
-// assign finds the nearest centre of every row. In a tie the first centre wins. If a row's previous centre
-// has not moved, assign compares the row only with centres that moved. After a few rounds most centres do not
-// move.
+// assign finds the nearest centre of every row, the first in a tie. If a row's previous centre has not moved,
+// assign compares the row only with centres that moved. After a few rounds most centres do not move.
 func (k *clusters) assign(ctx context.Context) error {
 	all := newCentroids(k.centres, nil)
 	var places []int

@@ -56,8 +56,8 @@ func (c *checkpoint) path(t int) string {
 	return filepath.Join(c.cfg.Checkpoint, fmt.Sprintf("teacher-%07d.votes", t))
 }
 
-// head returns the header of teacher t's file: magic, fingerprint, sizes and t. A file of another run has
-// another header.
+// head returns the header of teacher t's file: magic, fingerprint, sizes and t. Files of other runs have
+// other headers.
 func (c *checkpoint) head(t int) []byte {
 	b := append([]byte(checkpointMagic), c.cfg.Fingerprint[:]...)
 	for _, n := range []int{c.cfg.Teachers, t, c.queries, c.classes} {
@@ -82,7 +82,7 @@ func (c *checkpoint) bind(t int, share Dataset) []byte {
 	return binding
 }
 
-// load copies the saved votes of teacher t to column. It returns false if no valid file exists.
+// load copies the saved votes of teacher t to column, or returns false if no valid file exists.
 func (c *checkpoint) load(t int, share Dataset, column []int) (bool, error) {
 	f, err := os.Open(c.path(t))
 	if errors.Is(err, fs.ErrNotExist) {

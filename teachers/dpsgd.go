@@ -13,17 +13,16 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// DPSGD is softmax regression trained by DP-SGD, for teachers whose models must themselves be private, for
-// example in silos that share only private models. Each teacher has its own ledger in memory, with the budget
-// Epsilon and Delta, because the teachers' training data are disjoint.
+// DPSGD is softmax regression by DP-SGD, for teachers whose models must be private, for example in silos that
+// share only private models. Each teacher has its own ledger in memory, with the budget Epsilon and Delta,
+// because the teachers' training data are disjoint.
 //
 // The votes cost as much as those of other learners, because noise in training does not reduce the cost of
 // aggregation. The model is dropped after voting, so no privacy is claimed for it. Data that are empty or
 // have one class give a constant model without training. All random keys come from the teacher's random
 // stream, so the learner is Reproducible.
 type DPSGD struct {
-	// Config configures the training. If Workers is 0, one worker is used, because teachers train in
-	// parallel.
+	// Config configures the training. Workers is by default 1, because teachers train in parallel.
 	Config dpsgd.Config
 	// Epsilon and Delta are the budget of one teacher for adding or removing a record. Fit refuses a training
 	// that exceeds the budget. Both fields are ignored if Config.NonPrivate is set.

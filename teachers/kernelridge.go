@@ -15,8 +15,8 @@ import (
 	"github.com/pate-go/pate/internal/dense"
 )
 
-// MaxKernelRows is the largest number of training rows that KernelRidge accepts. The float64 Gram matrix
-// needs 8·rows² bytes, at most 1.2 GB.
+// MaxKernelRows is the largest number of training rows of KernelRidge. The float64 Gram matrix needs 8·rows²
+// bytes, at most 1.2 GB.
 const MaxKernelRows = 12_000
 
 // KernelRidge is ridge regression on the Gaussian kernel exp(-Gamma |x-z|²), one class against the rest. For

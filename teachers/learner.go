@@ -40,15 +40,15 @@ type Learner interface {
 
 // Classifier is a trained model.
 type Classifier interface {
-	// Predict writes the class of row i of x to dst[i], or -1 for an abstention. It first refuses queries
+	// Predict sets dst[i] to the class of row i of x, or to -1 for an abstention. It first refuses queries
 	// that [ValidateQueries] refuses. It neither modifies nor retains x. Calls may be concurrent.
 	Predict(dst []int, x Matrix) error
 }
 
 // Scorer is an optional interface of a [Classifier]. Predict must return the class with the largest score.
 type Scorer interface {
-	// Scores writes one score per class for every row of x. The matrix dst is x.Rows x Classes. The scale of
-	// scores depends on the kind of classifier.
+	// Scores sets dst, of x.Rows x Classes, to one score per class for every row of x. The scale of scores
+	// depends on the kind of classifier.
 	Scores(dst Matrix, x Matrix) error
 }
 
@@ -106,8 +106,8 @@ func CheckMatrix(m Matrix) error {
 
 type constant struct{ ScoreModel }
 
-// Constant returns the constant classifier for data with fewer than two classes (see [Learner]). For other
-// data, ok is false. The data must be valid.
+// Constant returns the constant classifier for valid data with fewer than two classes (see [Learner]), and
+// false for other data.
 func Constant(data Dataset) (c Classifier, ok bool) {
 	class := 0
 	if len(data.Y) > 0 {
@@ -127,8 +127,8 @@ func Constant(data Dataset) (c Classifier, ok bool) {
 	}}, true
 }
 
-// begin refuses invalid data and a done context. For data with fewer than two classes it returns the constant
-// model, and otherwise nil.
+// begin refuses invalid data and a context that has ended. For data with fewer than two classes it returns
+// the constant model, and otherwise nil.
 func begin(ctx context.Context, kind string, data Dataset) (Classifier, error) {
 	if err := data.Validate(); err != nil {
 		return nil, err
@@ -170,15 +170,15 @@ func (m *kernelModel) Plain() *plain.Model {
 	return &plain.Model{Kernel: k}
 }
 
-// ScoreModel is a [Classifier] and [Scorer] made from a function Score. It checks queries, scores them in
-// blocks, and predicts the class with the largest score. In a tie the lowest class wins.
+// ScoreModel is a [Classifier] and [Scorer] from a function Score. It checks queries, scores them in blocks,
+// and predicts the class with the largest score, the lowest in a tie.
 type ScoreModel struct {
 	Name              string // package name, for errors
 	Features, Classes int
 	Present           []int   // class of each score, ascending
 	Absent            float32 // score of classes that are missing from the training data
 	Rows              int     // maximum number of queries per call of Score; 0 means 256
-	// Score writes a row for each query, with a score for each class in Present.
+	// Score sets a row of dst for each query, with a score for each class in Present.
 	Score func(dst, x Matrix) error
 }
 
@@ -189,7 +189,7 @@ func (m *ScoreModel) Predict(dst []int, x Matrix) error {
 	return m.blocks(x, func(i int, scores []float32) { dst[i] = m.Present[dense.Argmax(scores)] })
 }
 
-// Scores writes the scores of all classes. Classes that are missing from Present get the score Absent.
+// Scores sets dst to the scores of all classes. Classes that are missing from Present get the score Absent.
 func (m *ScoreModel) Scores(dst, x Matrix) error {
 	if err := checkScores(m.Name, dst, x, m.Classes, m.Features); err != nil {
 		return err

@@ -142,10 +142,10 @@ func (m *softmaxModel) score(dst, x Matrix) error {
 	return nil
 }
 
-// minimise minimises a convex function by limited-memory BFGS, starting at x and overwriting x. f returns its
-// value at x and writes its gradient to grad. The descent ends when the largest gradient entry is at most
-// tolerance times its first value, when rounding keeps f from decreasing, or after the given number of steps.
-// The only possible error is that ctx is done.
+// minimise minimises a convex function by limited-memory BFGS, starting at x and overwriting x. The function
+// f returns its value at x and sets grad to its gradient. The descent ends when the largest gradient entry is
+// at most tolerance times its first value, when rounding keeps f from decreasing, or after the given number
+// of steps. It fails only if ctx ends.
 func minimise(ctx context.Context, f func(grad, x []float64) float64, x []float64, steps int, tolerance float64) error {
 	at, grad := slices.Clone(x), make([]float64, len(x))
 	value := f(grad, at)

@@ -18,10 +18,10 @@ import (
 type Config struct {
 	Learner  Learner // trains every teacher; required
 	Teachers int     // number of teachers; required
-	// Key is the run key and is required. Teacher t draws from Key.Derive("teacher", t), so the model of
-	// teacher t depends on t and on the teacher's data, and not on other teachers.
+	// Key is the run key and is required. Teacher t draws from Key.Derive("teacher", t), so its model depends
+	// only on t and on its own data.
 	Key rng.Key
-	// Workers is the number of teachers trained at once; 0 means GOMAXPROCS. It does not affect votes.
+	// Workers is the number of teachers trained at once, by default GOMAXPROCS. It does not affect votes.
 	Workers int
 
 	// Checkpoint is a folder for the votes of finished teachers, from which an interrupted run resumes. It is
@@ -32,8 +32,8 @@ type Config struct {
 	// teacher and is not an argument of Train, such as the learner's parameters.
 	Fingerprint [32]byte
 
-	// Progress, if set, is called after every finished or resumed teacher. Calls are not concurrent, and done
-	// increases up to total.
+	// Progress, if not nil, is called after every finished or resumed teacher. Calls are not concurrent, and
+	// done increases up to total.
 	Progress func(done, total int)
 }
 
@@ -44,8 +44,8 @@ const queryRows = 512
 const savesAtOnce = 8
 
 // TrainPart trains the teachers t with t mod parts = part, and saves their votes in the checkpoint folder.
-// Machines that share the folder can train different parts. After that, [Train] with the same arguments loads
-// these votes and trains missing teachers. In the matrix that TrainPart returns, all other teachers abstain.
+// Machines that share the folder can train different parts. Then [Train] with the same arguments loads these
+// votes and trains missing teachers. In the matrix that TrainPart returns, all other teachers abstain.
 func TrainPart(ctx context.Context, cfg Config, part, parts int, private Dataset, share []int, queries Matrix) (*votes.Matrix, error) {
 	switch {
 	case parts < 1 || part < 0 || part >= parts || parts > cfg.Teachers:
@@ -65,8 +65,8 @@ func TrainPart(ctx context.Context, cfg Config, part, parts int, private Dataset
 // dropped after voting.
 //
 // If a teacher fails, or panics in its goroutine, the run ends with an error that contains the teacher's
-// number. When ctx is done, Train returns an error that wraps ctx.Err() after the learners have stopped.
-// Train returns no votes with an error.
+// number. When ctx ends, Train waits for the learners and returns an error that wraps ctx.Err(). Train
+// returns no votes with an error.
 //
 // With Config.Checkpoint, the votes of each finished teacher are written atomically to a file. A later run
 // loads the file if checksum, fingerprint, key, teacher, training data and queries are the same, and
@@ -177,7 +177,7 @@ hand:
 }
 
 // teacher trains teacher t or loads the votes from the checkpoint, and fills column t of the votes. The file
-// is saved in the background. If this fails, the function fail is called with the error.
+// is saved in the background. If this fails, fail is called with the error.
 func (e *ensemble) teacher(ctx context.Context, t int, fail func(t int, err error)) error {
 	data := e.share(t)
 	column := make([]int, e.queries.Rows)

@@ -16,7 +16,7 @@ import (
 var ErrNeedsCgo = errors.New("golearn: this model needs a build with cgo")
 
 // fit validates data, pools their features and calls train. It returns a constant model for data with fewer
-// than two classes. It turns panics of golearn into errors.
+// than two classes. Panics of golearn become errors.
 func fit(ctx context.Context, name string, data teachers.Dataset, pool Pooling,
 	train func(pooled teachers.Dataset) (teachers.Classifier, error)) (_ teachers.Classifier, err error) {
 	if err := data.Validate(); err != nil {
@@ -66,8 +66,8 @@ func labels(classes int) *base.CategoricalAttribute {
 const alwaysOn = "on"
 
 // binary returns golearn instances with the attribute alwaysOn and one attribute for each feature in chosen.
-// Row i of the result is row record[i] of pooled. An attribute is named by its feature's index and present if
-// the feature exceeds threshold.
+// Row i of the result is row record[i] of pooled. An attribute is named by its feature's index, and present
+// if the feature exceeds threshold.
 func binary(pooled teachers.Dataset, record, chosen []int, threshold float64) (*base.DenseInstances, error) {
 	instances := base.NewDenseInstances()
 	class := labels(pooled.Classes)
@@ -123,7 +123,7 @@ func (p Pooling) features(from int) (int, error) {
 	return (p.Rows / p.Size) * (p.Cols / p.Size), nil
 }
 
-// apply writes the pooled features of src to dst, whose length must be the result of p.features.
+// apply sets dst, whose length must be the result of p.features, to the pooled features of src.
 func (p Pooling) apply(dst, src []float32) {
 	if p == (Pooling{}) {
 		copy(dst, src)

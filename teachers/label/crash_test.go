@@ -349,7 +349,7 @@ func FuzzPredictions(f *testing.F) {
 		r := testkit.Must(openPredictions(testkit.Write(t, filepath.Join(t.TempDir(), "p.csv"), string(text)), 2))
 		defer r.close()
 		for q := range 5 {
-			p, err := r.of(q)
+			p, err := r.predictionOf(q)
 			if err != nil {
 				testkit.ErrorAs[*fault.Error](t, err)
 				return

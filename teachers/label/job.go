@@ -18,7 +18,7 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// job is a run of labels. The method plan replaces the Setting and the Votes of Config.
+// job is a run of labels. Its method plan replaces the Setting and the Votes of Config.
 type job struct {
 	Config
 	predictions string // hash of the predictions file
@@ -93,8 +93,8 @@ func (j *job) plan(ctx context.Context, before *run.Before) (p run.Plan, err err
 	return p, err
 }
 
-// choose sets the noise of a new run, which must fit the budget. If choose selects the noise itself, it
-// refuses noise so large that even unanimous teachers rarely get an answer. The number of teachers is public.
+// choose sets the noise of a new run, which must fit the budget. If choose selects the noise, it refuses
+// noise so large that even unanimous teachers rarely get an answer. The number of teachers is public.
 func (j *job) choose(ctx context.Context, before *run.Before) error {
 	asked, err := j.setting()
 	if err != nil {
@@ -126,7 +126,7 @@ func (j *job) choose(ctx context.Context, before *run.Before) error {
 	return j.s.try(ctx, before)
 }
 
-// fits refuses a ledger without FailureDelta if its mode is Filter and the mechanism may fail.
+// fits refuses a ledger of mode Filter without FailureDelta if the mechanism may fail.
 func (j *job) fits() error {
 	if j.mayFail() && j.account.Mode == ledger.Filter && j.account.FailureDelta == 0 {
 		return &fault.Error{What: j.Ledger + " reserves no delta for releases that may fail",
@@ -145,7 +145,7 @@ func sealed(err error) error {
 	return err
 }
 
-// withheld reports whether the labels must not be released. Such a labels file has another column name.
+// withheld reports whether the labels must not be released. Their file then has another column name.
 func (j *job) withheld() bool { return j.Seed != nil || j.account.Withheld() != "" }
 
 func (j *job) draw(ctx context.Context, reservation *ledger.Reservation, key rng.Key, out io.Writer) error {
@@ -221,9 +221,9 @@ func (r *Result) Charged(ctx context.Context, book *ledger.Ledger, account ledge
 	return nil
 }
 
-// Stage returns the labels of c as one stage of a run with several charges. It also returns a function that
-// returns the labels' Result after the run. No other run may use the ledger. All noise in Setting must be
-// set. c.Votes may be set until the stage runs. Stage ignores Ledger and Expect.
+// Stage returns the labels of c as one stage of a run with several charges, and a function for the labels'
+// Result after the run. No other run may use the ledger. All noise in Setting must be set. c.Votes may be set
+// until the stage runs. Stage ignores Ledger and Expect.
 func Stage(ctx context.Context, c *Config) (run.Stage, func(*run.Session, run.Done) (Result, error)) {
 	j := &job{}
 	ready := func() (err error) {
@@ -254,7 +254,7 @@ func Stage(ctx context.Context, c *Config) (run.Stage, func(*run.Session, run.Do
 	}
 }
 
-// Event returns the privacy cost of labels by the mechanism in s. All noise must be set.
+// Event returns the privacy cost of labels by the mechanism in s, whose noise must be set.
 func Event(s aggregate.Setting) (accountant.Event, error) {
 	d, err := mechanisms.Find(s.Mechanism)
 	if err != nil {

@@ -32,27 +32,26 @@ type Config struct {
 	Pool    string // name of the set of public records that the queries come from; required
 	Votes   *votes.Source
 	// Setting is a mechanism of package mechanisms. Run chooses missing noise so that the labels use the
-	// remaining budget. Queries, Teachers and Predict are ignored, because Votes and Predictions determine
-	// them.
+	// remaining budget. Queries, Teachers and Predict are ignored: Votes and Predictions determine them.
 	Setting aggregate.Setting
-	// Plan, if set, chooses mechanism, noise and queries. Setting is then ignored.
+	// Plan, if not nil, chooses mechanism, noise and queries in place of Setting.
 	Plan *Planning
-	// Accept, if set, receives the setting of a new run before the charge. An error refuses the run.
+	// Accept, if not nil, receives the setting of a new run before the charge. An error refuses the run.
 	Accept func(aggregate.Setting) error
-	// Predictions is a CSV file for the mechanism "interactive", computed from nothing but public data. It
-	// has a line for each query of the votes file, with a probability for each class.
+	// Predictions is a CSV file for the mechanism "interactive", computed only from public data. It has a
+	// line for each query of the votes file, with a probability for each class.
 	Predictions string
-	// Seed, if set, makes a repeatable experiment, whose labels must not be released.
+	// Seed, if not nil, makes a repeatable experiment, whose labels must not be released.
 	Seed *uint64
-	// Each, if set, is called with every answer, also for a complete run. A declined query has class -1.
+	// Each, if not nil, is called with every answer, also for a complete run. A declined query has class -1.
 	Each func(query uint64, class int)
-	// Progress, if set, receives the number of finished queries and the number of all queries.
+	// Progress, if not nil, receives the number of finished queries and the number of all queries.
 	Progress func(done, total int)
-	// Warn, if set, receives warnings that do not stop the run.
+	// Warn, if not nil, receives warnings that do not stop the run.
 	Warn func(string)
 }
 
-// Expect describes the ledger that the caller expects. Zero fields match any value.
+// Expect holds required settings of an existing ledger. Zero fields allow any value.
 type Expect = run.Expect
 
 // Result describes the released labels. All fields are public, except Votes.
@@ -70,7 +69,7 @@ type Result struct {
 	Entry                     int64             // index of this run's entry in the ledger
 	SHA256                    [sha256.Size]byte // hash of the labels file, as committed to the ledger
 	Votes                     *votes.Source     // votes on the labelled queries
-	// The fields below describe the whole ledger.
+	// The next fields describe the whole ledger.
 	Account ledger.Config
 	Claim   float64           // epsilon at Delta of everything charged to the ledger
 	Lack    error             // why accounting by privacy loss distributions was requested but gave no claim
@@ -79,8 +78,8 @@ type Result struct {
 }
 
 // Run labels the votes, resumes an interrupted run, or checks a complete run (see the package comment). A
-// refusal is a *[fault.Error]. The refusal of a run over budget is a *[BudgetError], before anything is
-// charged or written. If ctx is done or an error occurs, no labels are written. A repeated run adds no cost.
+// refusal is a *[fault.Error], and for a run over budget a *[BudgetError] before anything is charged or
+// written. If ctx ends or an error occurs, no labels are written. A repeated run adds no cost.
 func Run(ctx context.Context, c Config) (result Result, err error) {
 	j := job{Config: c}
 	if err := j.check(); err != nil {
@@ -172,7 +171,7 @@ type identity struct {
 	Predictions string             `json:"predictions,omitempty"` // hash of the predictions file
 }
 
-// identity returns the identity of the run. Before the noise is chosen, the parameters are incomplete.
+// identity returns the identity of the run. Before the noise is chosen, its parameters are incomplete.
 func (c Config) identity(predictions string) (identity, error) {
 	s, err := c.setting()
 	if err != nil {
@@ -198,8 +197,8 @@ func (id identity) setting() setting {
 		Queries: id.Queries[1] - id.Queries[0]}}
 }
 
-// Describe returns a description of a run in a ledger, such as "labels of queries 0:640 of POOL". For an
-// unreadable run, or a run without labels, Describe returns "".
+// Describe returns a description of a run in a ledger, such as "labels of queries 0:640 of POOL". It returns
+// "" for an unreadable run or a run without labels.
 func Describe(name string) string {
 	var id identity
 	if is, settings := run.Kind(name); is != kind || json.Unmarshal(settings, &id) != nil {
@@ -245,8 +244,7 @@ func at(runs []recorded, pool string, query int) *recorded {
 	return nil
 }
 
-// find returns the recorded run with the identity that the caller asked for, or nil. It refuses another run
-// that shares a query.
+// find returns the recorded run with the identity asked, or nil. It refuses another run that shares a query.
 func find(runs []recorded, asked identity, votes []byte) (*recorded, error) {
 	for i, r := range runs {
 		same, err := r.Of(votes)
@@ -274,8 +272,7 @@ func find(runs []recorded, asked identity, votes []byte) (*recorded, error) {
 	return nil, nil
 }
 
-// differences lists how the identity asked differs from id. A parameter that is missing in asked does not
-// count.
+// differences lists the differences of asked from id. A parameter that is missing in asked does not count.
 func (id identity) differences(asked identity) []string {
 	var out []string
 	differ := func(name string, recorded, asked any) {

@@ -18,9 +18,9 @@ import (
 	"github.com/pate-go/pate/internal/parquet"
 )
 
-// The file name selects the [Form] of a labels file; the default is CSV. The file has one line per query, in
-// order, with the index or name of a class. The label of a declined query is empty. After a cap on answers is
-// used up, queries have no line. The last column is named label, or label_not_releasable.
+// A labels file has the [Form] of its file name, by default CSV. It has one line per query, in order, with
+// the index or name of a class. The label of a declined query is empty. After a cap on answers is used up,
+// queries have no line. The last column is named label, or label_not_releasable.
 const (
 	labelColumn    = "label"
 	withheldColumn = "label_not_releasable"
@@ -142,7 +142,6 @@ func countLabels(f io.Reader, each func(query, label string)) (c counts, err err
 	}
 }
 
-// Form is the format of a labels file. The file name determines it.
 type Form string
 
 const (
@@ -165,8 +164,8 @@ func FormOf(path string) Form {
 	return CSV
 }
 
-// maxLabels is the largest size in bytes of a labels file that is not CSV. After conversion to CSV, the file
-// may not exceed this size either.
+// maxLabels is the largest size in bytes of a labels file that is not CSV, before and after conversion to
+// CSV.
 const maxLabels = 1 << 28
 
 type collected struct {
@@ -214,8 +213,8 @@ func (c *collected) writeParquet(w io.Writer, column string, names []string) err
 	return parquet.Write(w, []parquet.Values{{Name: "query", Ints: c.queries}, label})
 }
 
-// numbersOf returns the class names as integers, or nil unless all are whole and not negative. With nil, the
-// array holds class indices.
+// numbersOf returns the class names as integers, or nil unless all are whole and not negative. The array then
+// holds class indices.
 func numbersOf(names []string) []int {
 	var numbers []int
 	for _, name := range names {

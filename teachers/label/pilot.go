@@ -19,8 +19,8 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// Pilot is a noisy mean that is released before a plan. It is the mean over queries of the largest vote
-// count, rounded down, plus discrete Gaussian noise. All fields are public.
+// Pilot is a noisy mean that is released before a plan: the mean over queries of the largest vote count,
+// rounded down, plus discrete Gaussian noise. All fields are public.
 type Pilot struct {
 	Sigma      float64 // parameter of the noise, in votes
 	Epsilon    float64 // cost of the pilot alone, at the delta of the ledger
@@ -41,7 +41,6 @@ const pilotNoise, leastPart, mostPart = 0.0175, 0.02, 0.06
 // PilotBlind describes for users what a pilot cannot show.
 const PilotBlind = "the pilot cannot see a majority for a wrong class, nor how single queries differ from the mean"
 
-// pilotQuantile is the standard normal quantile of 99 %.
 const pilotQuantile = 2.3264
 
 const pilotName = "pilot"
@@ -58,8 +57,8 @@ func (p *Pilot) read(teachers, classes int) {
 	p.Share, p.LeastShare = min(share(votes+0.5), 1), share(votes-pilotQuantile*p.Sigma)
 }
 
-// draw draws the noise and sets Released. One teacher changes each largest count by at most 1, so the mean
-// and the rounded mean change by at most 1. The sensitivity is 1.
+// draw draws the noise and sets Released. One teacher changes each largest count by at most 1, so also the
+// mean and the rounded mean. The sensitivity is 1.
 func (p *Pilot) draw(ctx context.Context, j *job, r *ledger.Reservation, key rng.Key) error {
 	noise, err := rng.NewDiscreteGaussian(p.Sigma)
 	if err != nil {

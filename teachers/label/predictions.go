@@ -39,7 +39,7 @@ func checkPredictions(path string, classes, queries int) (string, error) {
 	}
 	defer r.close()
 	for q := range queries {
-		p, err := r.of(q)
+		p, err := r.predictionOf(q)
 		if err != nil {
 			return "", err
 		}
@@ -77,8 +77,8 @@ func openPredictions(path string, classes int) (*predictionReader, error) {
 
 func (r *predictionReader) close() { r.file.Close() } // an error does not matter after reading
 
-// of returns the prediction for a query. The caller must ask for queries in ascending order.
-func (r *predictionReader) of(query int) ([]float64, error) {
+// predictionOf returns the prediction for a query. Queries must come in ascending order.
+func (r *predictionReader) predictionOf(query int) ([]float64, error) {
 	for {
 		text, err := r.lines.ReadSlice('\n')
 		if err == io.EOF && len(text) == 0 {

@@ -72,7 +72,7 @@ func readBatches(ctx context.Context, votes iter.Seq2[votes.Ballot, error], pred
 		}
 		b.votes = append(b.votes, ballot.Histogram)
 		if predictions != nil {
-			p, err := predictions.of(ballot.Query)
+			p, err := predictions.predictionOf(ballot.Query)
 			if err != nil {
 				return err
 			}
@@ -87,8 +87,8 @@ func readBatches(ctx context.Context, votes iter.Seq2[votes.Ballot, error], pred
 	return send()
 }
 
-// askAll labels all queries in order, until a cap is used up. It reads the votes to the end, because a
-// changed file is detected at the end.
+// askAll labels all queries in order, until a cap is used up. It reads the votes to the end, where a changed
+// file is detected.
 func askAll(ctx context.Context, votes iter.Seq2[votes.Ballot, error], predictions *predictionReader,
 	ask answerFunc, w *labelWriter, progress func(done int)) error {
 	done, exhausted := 0, false
@@ -114,20 +114,21 @@ func askAll(ctx context.Context, votes iter.Seq2[votes.Ballot, error], predictio
 	return w.end()
 }
 
-// Planning chooses mechanism, noise and queries of a new run. It maximises the expected number of correct
-// labels within the remaining budget, from public values. If the ledger has a run for the first query of the
+// Planning chooses mechanism, noise and queries of a new run, from public values. It maximises the expected
+// number of correct labels within the remaining budget. If the ledger has a run for the first query of the
 // pool, Run repeats that run. If labels would be too inaccurate or too few, the error is a
 // *[plan.NoPlanError]; for a new ledger it suggests a remedy.
 type Planning struct {
 	Public plan.Public // Queries is ignored
 	Goal   plan.Goal   // Epsilon, Delta and Accountant are ignored
-	// Accept, if set, receives the plan before any charge. An error refuses the plan.
+	// Accept, if not nil, receives the plan before any charge. An error refuses the plan.
 	Accept func(context.Context, plan.Alternative) error
-	// Ask, if set, returns the votes on this number of queries. By default these are the first queries in
-	// Config.Votes.
+	// Ask, if not nil, returns the votes on the given number of queries. By default these are the first
+	// queries in Config.Votes.
 	Ask func(ctx context.Context, queries int) (*votes.Source, error)
-	// Pilot, if set, makes [Run] release a [Pilot] first and plan from it. The ledger must have mode Filter.
-	// Run calls Pilot before the charge, where an error stops the run, and again with the released number.
+	// Pilot, if not nil, makes [Run] release a [Pilot] first and plan from it. The ledger must have mode
+	// Filter. Run calls Pilot before the charge, when an error stops the run, and again with the released
+	// number.
 	Pilot func(p Pilot, released bool) error
 }
 
@@ -157,7 +158,7 @@ func (c Config) planned(ctx context.Context, before *run.Before, runs []recorded
 	return c, err
 }
 
-// On plans a new run of at most this number of queries within the ledger's remaining budget.
+// On plans a new run of at most the given number of queries within the ledger's remaining budget.
 func (p Planning) On(ctx context.Context, before *run.Before, queries int) (plan.Alternative, error) {
 	p.prepare(before, queries)
 	a, err := plan.ForLabels(ctx, p.Public, p.Goal, func(event func(noise float64) (accountant.Event, error)) (float64, error) {
@@ -170,8 +171,8 @@ func (p Planning) On(ctx context.Context, before *run.Before, queries int) (plan
 	return a, err
 }
 
-// possible returns the expected number of right labels of a plan that is made after the events in first are
-// charged. It returns 0 if On is unlikely to find a plan.
+// possible returns the expected number of right labels of a plan after the events in first are charged, or 0
+// if On is unlikely to find a plan.
 func (p Planning) possible(ctx context.Context, before *run.Before, queries int, first ...accountant.Event) (float64, error) {
 	p.prepare(before, queries)
 	return p.Public.Possible(ctx, p.Goal, func(event func(noise float64) (accountant.Event, error)) (float64, error) {

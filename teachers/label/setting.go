@@ -109,8 +109,8 @@ func (s setting) chooseNoise(ctx context.Context, book *ledger.Ledger) (setting,
 }
 
 // fit chooses the noise and threshold that need the least agreement of teachers. The mechanism's failure
-// probability is half of the ledger's Delta. In mode Filter, it is half of FailureDelta. While nothing fits,
-// fit halves this probability, up to five times.
+// probability is half of the ledger's Delta or, in mode Filter, of FailureDelta. While nothing fits, fit
+// halves this probability, up to five times.
 func (s setting) fit(ctx context.Context, book *ledger.Ledger, least aggregate.LeastNoise) (setting, error) {
 	account := book.Config()
 	delta := account.Delta / 2
@@ -169,7 +169,7 @@ func (s setting) start(r *ledger.Reservation, key rng.Key) (answerFunc, error) {
 }
 
 // BudgetError refuses a run over budget. Queries is the number of queries that would fit at this noise if all
-// are answered. If a run with fewer queries would not cost less, Queries is 0.
+// are answered, or 0 if fewer queries would not cost less.
 type BudgetError struct {
 	*ledger.BudgetError
 	Queries int64

@@ -24,11 +24,11 @@ type Options struct {
 	Features int // number of features of the synthetic examples; 0 means 24
 	Classes  int // 0 means 3; should divide Features
 	Examples int // number of training examples; 0 means 120
-	// Accuracy is the least accuracy on easy data. 0 means 0.8. A constant prediction of the most frequent
+	// Accuracy is the least accuracy on easy data, by default 0.8. A constant prediction of the most frequent
 	// class has accuracy 2/(Classes+1), and the best rule is right almost always.
 	Accuracy float64
-	// Prompt is the time in which Fit must return after ctx is cancelled. 0 means two seconds. Set more for
-	// slow machines and for the race detector.
+	// Prompt is the time in which Fit must return after ctx is cancelled, by default two seconds. Set more
+	// for slow machines and for the race detector.
 	Prompt time.Duration
 }
 
@@ -38,8 +38,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// TestLearner runs every check as a subtest. It calls newLearner once per check. The learner should train in
-// well under a second.
+// TestLearner runs every check as a subtest, each with a new learner. The learner should train in well under
+// a second.
 func TestLearner(t *testing.T, newLearner func() teachers.Learner, o Options) {
 	o = o.withDefaults()
 	k := kit{
@@ -152,7 +152,7 @@ func (k kit) refusesData(t *testing.T, l teachers.Learner) {
 	}
 }
 
-// refused checks that a call returns an error. A panic also fails the test: learners must check inputs.
+// refused checks that a call returns an error and does not panic.
 func refused(t *testing.T, given string, call func() error) {
 	t.Helper()
 	defer func() {

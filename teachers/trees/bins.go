@@ -10,11 +10,10 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// maxBins is the largest number of bins of a column. A bin index fits into a byte.
 const maxBins = 256
 
-// binned holds the columns of the data that are not constant. Each value is replaced by the index of a bin. A
-// larger index means larger values.
+// binned holds the columns of the data that are not constant, with each value replaced by the index of a bin.
+// A larger index means larger values.
 type binned struct {
 	rows    int
 	columns []binnedColumn
@@ -38,7 +37,7 @@ func (c *binnedColumn) threshold(a, b int) float32 {
 }
 
 // random draws a uniform threshold between the values of bins first and last. It returns the threshold and
-// the last bin below the threshold. A threshold inside a bin is moved below that bin.
+// the last bin below it. A threshold inside a bin is moved below that bin.
 func (c *binnedColumn) random(first, last int, rnd *rand.Rand) (below int, at float32) {
 	low, high := float64(c.high[first]), float64(c.low[last])
 	v := float32(low + rnd.Float64()*(high-low))
@@ -79,8 +78,8 @@ func newBinned(ctx context.Context, x teachers.Matrix, most int) (*binned, error
 	return b, nil
 }
 
-// atMostTwo returns the smallest and the largest value if there are at most two distinct values. Otherwise
-// few is false. So a column of two categories needs no sorting.
+// atMostTwo returns the smallest and the largest value if there are at most two distinct values, and
+// otherwise false. So a column of two categories needs no sorting.
 func atMostTwo(values []float32) (low, high float32, few bool) {
 	low, high = values[0], values[0]
 	for _, v := range values {
@@ -97,9 +96,8 @@ func atMostTwo(values []float32) (low, high float32, few bool) {
 	return low, high, true
 }
 
-// cut returns the smallest and the largest value of each bin. If the number of distinct values is at most the
-// argument most, each value has its own bin. Otherwise bins have nearly equal numbers of rows. Equal values
-// share a bin.
+// cut returns the smallest and the largest value of each bin. If there are at most most distinct values, each
+// has its own bin. Otherwise bins have nearly equal numbers of rows. Equal values share a bin.
 func cut(sorted []float32, most int) (low, high []float32) {
 	distinct := 1
 	for i := 1; i < len(sorted); i++ {

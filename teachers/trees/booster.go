@@ -181,7 +181,7 @@ func (b *boosting) gradients(dst []gradient, p []float32, i int) {
 const minCurve = 1e-12
 
 // gradientGrower grows regression trees from a histogram: the sums of slopes and curvatures in each bin. The
-// histogram of a larger child is the histogram of the parent minus that of the smaller child.
+// histogram of a larger child is the difference of the histograms of the parent and the smaller child.
 type gradientGrower struct {
 	out     *ensemble
 	data    *binned
@@ -218,7 +218,7 @@ func newGradientGrower(out *ensemble, data *binned, l Booster) *gradientGrower {
 	return g
 }
 
-// tree draws columns and adds one tree for these rows, which it reorders. The gradient of row i is
+// tree draws columns and adds one tree for the given rows, which it reorders. The gradient of row i is
 // gradients[i*stride].
 func (g *gradientGrower) tree(ctx context.Context, rows []int32, gradients []gradient, stride int, rnd *rand.Rand) error {
 	drawn := 0
@@ -266,8 +266,8 @@ func (g *gradientGrower) sum(histogram []sums, rows []int32, gradients []gradien
 	}
 }
 
-// node adds the subtree for these rows. The argument histogram holds their sums per bin and is overwritten.
-// The argument whole is their total.
+// node adds the subtree for the given rows. The argument histogram holds their sums per bin and is
+// overwritten. The argument whole is their total.
 func (g *gradientGrower) node(ctx context.Context, rows []int32, gradients []gradient, stride int,
 	histogram []sums, whole sums, depth int) error {
 	if err := ctx.Err(); err != nil {

@@ -29,7 +29,7 @@ const (
 	// suits columns of categories better than RandomThresholds.
 	BestThresholds Thresholds = iota
 	// RandomThresholds draws one uniform threshold within the column's values, and grows each tree on all
-	// data (extremely randomised trees, Geurts et al. 2006). It is the better choice for numeric columns.
+	// data (extremely randomised trees, Geurts et al. 2006). It is better for numeric columns.
 	RandomThresholds
 )
 
@@ -152,7 +152,7 @@ func (g *giniGrower) tree(ctx context.Context, rnd *rand.Rand) error {
 	return g.grow(ctx, g.rows, len(g.columns), rnd)
 }
 
-// grow adds the subtree for these rows. Columns g.columns[varying:] are constant in these rows.
+// grow adds the subtree for the given rows. Columns g.columns[varying:] are constant in these rows.
 func (g *giniGrower) grow(ctx context.Context, rows []int32, varying int, rnd *rand.Rand) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -223,7 +223,7 @@ func (g *giniGrower) best(rows []int32, weight int32, varying int, rnd *rand.Ran
 	return found, varying
 }
 
-// order sorts up to fewRows rows by insertion sort, and more rows by counting sort.
+// fewRows is the number of rows up to which order uses insertion sort, and above which counting sort.
 const fewRows = 24
 
 func (g *giniGrower) span(rows []int32, bin []uint8) (first, last uint8) {

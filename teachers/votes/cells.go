@@ -13,8 +13,8 @@ import (
 
 const maxClassName = 256
 
-// CheckClassNames refuses fewer than 2 or more than [MaxClasses] names, and empty or equal names. It also
-// refuses names that are too long, begin or end with blanks, or contain quotes or control characters.
+// CheckClassNames refuses fewer than 2 or more than [MaxClasses] names, and names that are empty, equal, too
+// long, begin or end with blanks, or contain quotes or control characters.
 func CheckClassNames(names []string) error {
 	if len(names) < 2 || len(names) > MaxClasses {
 		return fmt.Errorf("votes: %d class names, want 2 to %d", len(names), MaxClasses)
@@ -41,7 +41,7 @@ type domain struct {
 	low, limit int
 	first      int64
 	names      map[string]int
-	// numbers maps numbers in the file to classes. It is used instead of first if a class name is a number.
+	// numbers maps numbers in the file to classes. It replaces first if a class name is a number.
 	numbers map[int64]int
 	// shares means that cells are probabilities (see [share]).
 	shares bool

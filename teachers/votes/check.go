@@ -32,8 +32,8 @@ type Report struct {
 	Constant   []int   // teachers who voted on at least two queries, always for the same class
 	Duplicates [][]int // groups of teachers with equal votes, without silent and constant teachers
 	// ChanceDuplicates is the expected number of pairs of teachers with equal votes, if teachers vote
-	// independently with the ensemble's class frequencies on each query. If it exceeds MaxChance, equal
-	// teachers are no sign of a fault.
+	// independently with the ensemble's class frequencies on each query. Above MaxChance, equal teachers are
+	// no sign of a fault.
 	ChanceDuplicates float64
 }
 

@@ -131,7 +131,7 @@ func csvLayout(ctx context.Context, r *reader, in *input, opt Options, offsets b
 	return t, nil
 }
 
-// indexed refuses a first column whose name shows that it holds row numbers, which would be read as votes.
+// indexed refuses a first column whose name means that it holds row numbers, which would be read as votes.
 func (l csvLine) indexed(in *input, sep byte) error {
 	if l.cells == 1 || l.name != "" && l.name != "id" && l.name != "index" && l.name != "query" {
 		return nil

@@ -23,7 +23,7 @@ func fillCSV[C cell](r *reader, cur *cursor, dst []C, dom domain) (bad int, err 
 	return bad, nil
 }
 
-// parseCells parses complete cells from text w until dst is full or w ends. w must begin at a cell.
+// parseCells parses complete cells from text w, which begins at a cell, until dst is full or w ends.
 func parseCells[C cell](dst []C, w []byte, cur *cursor, dom domain) (used, n, bad int, err error) {
 	last := cur.offset+int64(len(w)) == cur.in.size
 	form, at := cur.csv.form, &cur.csv

@@ -104,7 +104,7 @@ func fileInput(path string) (*input, error) {
 		}}, nil
 }
 
-// unchanged returns an error if the file f has changed since its earlier description, the argument was.
+// unchanged returns an error if the file f has changed since its description was.
 func unchanged(f *os.File, was fs.FileInfo, name string) error {
 	is, err := f.Stat()
 	if err == nil && !durable.Unchanged(was, is) {
@@ -184,7 +184,7 @@ const Stdin = "-"
 
 const stdinName = "standard input"
 
-// Spool holds votes from a pipe, because votes are read several times. Only the owner can read the temporary
+// Spool holds votes from a pipe, because votes are read several times. Only the owner can read its temporary
 // file, which has no name if the system allows that.
 type Spool struct {
 	file  *os.File
@@ -192,8 +192,8 @@ type Spool struct {
 	named bool
 }
 
-// NewSpool copies up to limit bytes from in to a temporary file in $TMPDIR. It returns as soon as ctx is
-// done, even during a read of in.
+// NewSpool copies up to limit bytes from in to a temporary file in $TMPDIR. It returns as soon as ctx ends,
+// even during a read of in.
 func NewSpool(ctx context.Context, in io.Reader, limit int64) (*Spool, error) {
 	f, named, err := temporary()
 	if err != nil {

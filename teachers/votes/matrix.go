@@ -18,8 +18,7 @@ import (
 
 const (
 	// MaxClasses is the largest number of classes of votes and data sets.
-	MaxClasses = 1<<15 - 1
-	// MaxTeachers is the largest number of teachers.
+	MaxClasses  = 1<<15 - 1
 	MaxTeachers = 1 << 20
 )
 
@@ -122,8 +121,8 @@ func (v Matrix) Histogram(query int) (aggregate.Histogram, error) {
 	return aggregate.NewHistogram(v.counts(make([]int, v.classes), query))
 }
 
-// Pluralities returns the class with the most votes for every query, or the lowest of several such classes.
-// The result is secret.
+// Pluralities returns the class with the most votes for every query, the lowest in a tie. The result is
+// secret.
 func (v Matrix) Pluralities() []int {
 	best, _ := v.leaders()
 	return best

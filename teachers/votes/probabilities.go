@@ -16,8 +16,8 @@ import (
 // that are rounded to two digits can differ by this much.
 const maxOff = 0.05
 
-// shareDomain is for probabilities, stored as the bits of a float64. As integers, the bits sort in the same
-// order as the probabilities.
+// shareDomain is for probabilities, stored as the bits of a float64, which sort as integers in the order of
+// the probabilities.
 var shareDomain = domain{shares: true}
 
 func share(v float64) int {
@@ -40,9 +40,8 @@ type shares struct {
 	teacher int     // index of the teacher, if the file holds one teacher
 }
 
-// voteByShares replaces class probabilities by votes for the class with the largest probability. In a tie the
-// lowest class wins. Each vote depends on one teacher and one query, so one unit still changes one vote per
-// query.
+// voteByShares replaces class probabilities by votes for the class with the largest probability, the lowest
+// in a tie. Each vote depends on one teacher and one query, so one unit still changes one vote per query.
 func voteByShares(ctx context.Context, in *input, teacher int, perTeacher bool, into *store, opt Options) (*input, error) {
 	if strconv.IntSize < 64 {
 		return nil, in.refuse("holds probabilities", "they are read on 64-bit processors only", "save votes")

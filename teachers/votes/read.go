@@ -12,7 +12,6 @@ import (
 // cell is the memory for a vote (byte as int8, or int16), a count (int32) or a probability (int64).
 type cell interface{ byte | int16 | int32 | int64 }
 
-// These values mark invalid cells.
 const (
 	badRange  = -2 - iota // a whole number out of range
 	badNaN                // NaN

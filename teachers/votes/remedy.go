@@ -16,8 +16,7 @@ type cellError struct{ told *fault.Error }
 func (e cellError) Error() string { return e.told.Error() }
 func (e cellError) Unwrap() error { return e.told }
 
-// explained adds two sentences to the error for an invalid cell: how to fix it, and that the message may be
-// private.
+// explained adds to the error for an invalid cell how to fix it, and that the message may be private.
 func (s *Source) explained(ctx context.Context, err error) error {
 	var cell cellError
 	if !errors.As(err, &cell) {

@@ -21,8 +21,8 @@ import (
 type Header string
 
 const (
-	// headerAuto decides by the first line: with text or empty cells it is a header. headerAuto refuses a
-	// first line with both text and numbers, and a long first line "0,1,2,...".
+	// headerAuto decides by the first line: with text or empty cells it is a header. It refuses a first line
+	// with both text and numbers, and a long first line "0,1,2,...".
 	headerAuto Header = ""
 	HeaderYes  Header = "yes"
 	HeaderNo   Header = "no"
@@ -32,8 +32,8 @@ const (
 type Options struct {
 	// Classes is the public number of classes, 2 to [MaxClasses]. With Counts, 0 means the number of columns.
 	Classes int
-	// ClassNames, if set, are the public class names in order. Votes are then class names, or class numbers
-	// unless a class name is a number. Classes must be 0 or the number of names.
+	// ClassNames, if not nil, holds the public class names in order. Votes are then class names, or class
+	// numbers unless a class name is a number. Classes must be 0 or the number of names.
 	ClassNames []string
 	// FirstClass is the number of class 0 in the file, usually 0 or 1. A vote of -1 is always missing.
 	FirstClass int
@@ -41,26 +41,24 @@ type Options struct {
 	Counts bool
 	// Probabilities means that class probabilities are given in place of labels. Either one file has an array
 	// of queries x teachers x classes, or each teacher has a file with queries x classes. A teacher votes for
-	// the class with the largest probability. In a tie, the teacher votes for the lowest of these classes.
+	// the class with the largest probability, the lowest in a tie.
 	Probabilities bool
-	// Teachers is the public number of teachers for Counts, at most [MaxTeachers]. A row with a larger sum is
-	// an error. 0 means not stated. For labels it must be 0 or the number of columns.
+	// Teachers is the public number of teachers for Counts, at most [MaxTeachers], or 0 if not stated. A row
+	// with a larger sum is an error. For labels it must be 0 or the number of columns.
 	Teachers int
 	// Transpose means that the file is teachers x queries, or classes x queries for Counts.
 	Transpose bool
-	// Header applies to CSV files.
-	Header Header
+	Header    Header
 	// IndexColumn skips column 1 of a CSV file, a row index such as pandas writes.
 	IndexColumn bool
 	// Spool holds the votes for the path [Stdin]. If Spool is nil, Stdin is a file name.
 	Spool *Spool
-	// From and To select the queries From <= q < To. If To is 0, the last query is the last of the file.
+	// From and To select the queries From <= q < To. A To of 0 means the end of the file.
 	From, To int
 }
 
-// Source reads votes from files repeatedly, in bounded memory. [Open] creates it. A Source does not change,
-// keeps no file open between calls, and is safe for concurrent use. The packages fmt and slog print only the
-// shape.
+// Source reads votes from files repeatedly, in bounded memory. A Source does not change and keeps no file
+// open between calls. Concurrent use is safe. The packages fmt and slog print only the shape.
 type Source struct {
 	opt      Options
 	files    []*input
@@ -73,7 +71,7 @@ type Source struct {
 	hash     [32]byte
 }
 
-// Ballot holds the votes on one query. Query is the index in the file, also for a source of a part.
+// Ballot holds the votes on one query. Query is its index in the file, also for a source of a part.
 type Ballot struct {
 	Query     int
 	Histogram aggregate.Histogram
@@ -209,7 +207,7 @@ func (s *Source) Kind() string {
 	return text
 }
 
-// Part returns a source of the queries with from <= query < to. Indices count from the start of the file.
+// Part returns a source of the queries from <= query < to. Indices count from the start of the file.
 func (s *Source) Part(from, to int) (*Source, error) {
 	if from < 0 || from >= to || to > s.shape.rows {
 		return nil, fmt.Errorf("votes: queries %d:%d of %d", from, to, s.shape.rows)
@@ -223,7 +221,7 @@ func (s *Source) Part(from, to int) (*Source, error) {
 func (s *Source) Queries() int { return s.to - s.from }
 func (s *Source) Total() int   { return s.shape.rows }
 
-// Range returns the selected queries: from <= query < to. Indices count from the start of the file.
+// Range returns the bounds of the selected queries, from <= query < to, counted from the start of the file.
 func (s *Source) Range() (from, to int) { return s.from, s.to }
 
 // Teachers returns the number of teachers, or 0 for counts without a stated number.
@@ -261,8 +259,8 @@ func (s *Source) String() string {
 func (s *Source) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
 func (s *Source) LogValue() slog.Value       { return slog.StringValue(s.String()) }
 
-// Histograms yields the chosen queries in ascending order. It ends with an error and a zero Ballot if ctx is
-// done, if a file has changed, or if a file cannot be read. Earlier Ballots must not be used after an error.
+// Histograms yields the chosen queries in ascending order. It ends with an error and a zero Ballot if ctx
+// ends, if a file has changed, or if a file cannot be read. Earlier Ballots must not be used after an error.
 func (s *Source) Histograms(ctx context.Context) iter.Seq2[Ballot, error] {
 	return func(yield func(Ballot, error) bool) {
 		ballot := Ballot{Query: s.from}

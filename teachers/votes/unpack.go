@@ -124,8 +124,8 @@ func unpackInput(ctx context.Context, in *input, how packing, into *store, opt O
 	return out, r.recheck(in) // detects a change of the file since it was first opened
 }
 
-// add appends the output of write to the store. It returns the output as an input, with the name of the given
-// input.
+// add appends the output of write to the store. It returns the output as an input with the name of the
+// argument of.
 func (s *store) add(ctx context.Context, of *input, how packing, write func(w *bufio.Writer) error) (*input, error) {
 	from, w := s.size, bufio.NewWriterSize(watched{ctx, s}, bufferBytes)
 	err := write(w)
@@ -185,7 +185,8 @@ func withoutIndexColumn(ctx context.Context, in *input, into *store, opt Options
 	return unpackInput(ctx, in, packedIndexed, into, opt)
 }
 
-// cutFirstColumn copies lines without the first cell. It keeps blank lines, so line numbers do not change.
+// cutFirstColumn copies lines without the first cell. It keeps blank lines, so that line numbers do not
+// change.
 func cutFirstColumn(w *bufio.Writer, r *bufio.Reader, in *input) error {
 	head, err := r.Peek(1 << 16)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -304,7 +305,8 @@ func isLong(names []string) bool {
 	return len(names) <= 4 && (seen["teacher"] || seen["model"]) && (seen["vote"] || seen["label"])
 }
 
-// longTable refuses a table with one row per vote. read and write are the names of pandas functions.
+// longTable refuses a table with one row per vote. The arguments read and write are names of pandas
+// functions.
 func longTable(in *input, read, write string) error {
 	return in.refuse("has a row for each vote instead of a row for each query",
 		"each row must be a query and each column must be a teacher, so that a teacher votes once",

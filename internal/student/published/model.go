@@ -32,7 +32,7 @@ type Card struct {
 	Kind    []string        `json:"kind"`   // kinds of student whose probabilities are averaged
 	Classes []string        `json:"classes"`
 	Rows    *dataset.Schema `json:"rows"` // schema for reading rows, made from public rows
-	// Features is the short name of the features. Extractor is their full description.
+	// Features is the short name of the features, and Extractor their full description.
 	Features  string `json:"features"`
 	Extractor string `json:"extractor"`
 	// Transform encodes a [charged.Transform] if Features uses charged statistics of private rows.
@@ -44,9 +44,9 @@ type Card struct {
 
 const SchemaModel = "pate.student-model/1"
 
-// HeldBack describes cross-validation. Labels is the number of held-out labels, and Right the number of these
-// that were predicted correctly. Released labels may be wrong. Labels is 0 if there was no comparison.
-// MostFrequent is the number of released labels of the most frequent class. Doubt is the result of
+// HeldBack describes cross-validation on released labels, which may be wrong. Labels is the number of
+// held-out labels, or 0 without cross-validation, and Right the number of these that were predicted
+// correctly. MostFrequent is the number of released labels of the most frequent class. Doubt is the result of
 // [Model.Doubt].
 type HeldBack struct {
 	Labels       int    `json:"labels"`
@@ -64,8 +64,8 @@ func (h *HeldBack) Percent() string {
 	return strconv.FormatFloat(100*float64(h.Right)/float64(h.Labels), 'f', 1, 64)
 }
 
-// Constant returns the percentage of released labels that are of the most frequent class, with one decimal,
-// or "" if Percent returns "".
+// Constant returns the percentage of released labels of the most frequent class, with one decimal, or "" if
+// Percent returns "".
 func (h *HeldBack) Constant(released int) string {
 	if h.Percent() == "" {
 		return ""
@@ -73,7 +73,7 @@ func (h *HeldBack) Constant(released int) string {
 	return (&HeldBack{Labels: released, Right: h.MostFrequent}).Percent()
 }
 
-// Provenance describes the labels and their cost, as stated by the maker of a model. For a model trained on
+// Provenance describes the labels and their cost, as the maker of a model states them. For a model trained on
 // private rows, Entry is the entry of the training.
 type Provenance struct {
 	Asked    int    `json:"asked"`
@@ -92,21 +92,20 @@ type Provenance struct {
 	Waived     []string `json:"waived,omitempty"` // see ledger.Config
 }
 
-// Model is a student that can predict. It is safe for concurrent use.
+// Model is a student that can predict. Concurrent use is safe.
 type Model struct {
 	Card
 	model plain.Model
 	made  charged.Extraction
 }
 
-// Prediction is the class of a row and the probabilities of all classes. In a tie the lowest class wins.
+// Prediction is the class of a row, the lowest in a tie, and the probabilities of all classes.
 type Prediction struct {
 	Class         int
 	Probabilities []float64
 }
 
-// Predict predicts rows that were read with the schema Card.Rows. Rows of another shape give a
-// [*fault.Error].
+// Predict predicts rows that were read with the schema Card.Rows. Rows of another shape are a [*fault.Error].
 func (m *Model) Predict(ctx context.Context, rows dataset.Pool) ([]Prediction, error) {
 	if rows.X.Cols != m.Rows.Features || rows.Image != m.Rows.Image {
 		return nil, &fault.Error{
@@ -219,9 +218,9 @@ func FromModel(p Private) (*Model, error) {
 	return m, nil
 }
 
-// Charged returns the provenance of a labels file with this hash. It contains the entry that committed the
-// file to the ledger at path, and the guarantee of the whole ledger. It verifies the whole ledger against the
-// stored head. If the ledger did not commit the file, the error is a [*fault.Error].
+// Charged returns the provenance of a labels file with the given hash: the entry that committed the file to
+// the ledger at path, and the guarantee of the whole ledger. It verifies the whole ledger against the stored
+// head. If the ledger did not commit the file, the error is a [*fault.Error].
 func Charged(path, sha256 string) (Provenance, error) {
 	raw, err := hex.DecodeString(sha256)
 	if err != nil || len(raw) != 32 {
@@ -268,8 +267,8 @@ func Charged(path, sha256 string) (Provenance, error) {
 // magic begins the file of a student. The JSON follows, then the SHA-256 of magic and JSON.
 const magic = "pate student 1\n"
 
-// maxFile is the largest size of a file in bytes, five times that of the largest model (3,000 landmarks with
-// 2,304 features).
+// maxFile is the largest size of a file in bytes, five times the size of the largest model (3,000 landmarks
+// with 2,304 features).
 const maxFile = 1 << 29
 
 // ErrFile matches every error about a file that is damaged or is not a student.

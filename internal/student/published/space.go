@@ -13,8 +13,8 @@ import (
 	"github.com/pate-go/pate/student"
 )
 
-// Voters returns private rows as voters, and the rows of a pool with the indices in asked as questions. The
-// votes of a unit depend only on the pool and on rows of this unit.
+// Voters returns private rows as voters, and the pool rows with the indices in asked as questions. The votes
+// of a unit depend only on the pool and on the rows of this unit.
 func Voters(ctx context.Context, s *dataset.Schema, p dataset.Pool, rows dataset.Set, asked []int) (neighbours.Rows, student.Matrix, error) {
 	pool, points, err := Space(ctx, s, p, rows)
 	if err != nil {
@@ -23,9 +23,9 @@ func Voters(ctx context.Context, s *dataset.Schema, p dataset.Pool, rows dataset
 	return neighbours.Rows{X: points, Y: rows.Y, Units: rows.Units, Classes: len(s.Classes)}, dense.Pick(pool, asked), nil
 }
 
-// Space returns the rows of a pool, and other rows, as points for measuring distances. The points are the
-// features that students use. If the rows are no table and have many features, the points are projections on
-// the leading principal directions of the pool. A point depends only on its row and the pool.
+// Space returns the rows of a pool, and other rows, as points for measuring distances: the features that
+// students use. If the rows are no table and have many features, the points are projections on the leading
+// principal directions of the pool. A point depends only on its row and the pool.
 func Space(ctx context.Context, s *dataset.Schema, p dataset.Pool, rows dataset.Set) (pool, points student.Matrix, err error) {
 	e, pool, err := extract(ctx, s, p)
 	if err != nil {

@@ -106,13 +106,13 @@ func stream(l Labels) *rand.Rand {
 	return rand.New(rand.NewPCG(binary.LittleEndian.Uint64(sum), binary.LittleEndian.Uint64(sum[8:])))
 }
 
-// If one class has at least this fraction of the labels, a student learns little about the other classes.
+// nearlyAll is the fraction of labels of one class from which on a student learns little about the other
+// classes.
 const nearlyAll = 0.95
 
 // Doubt returns a warning if the model may be no better than a constant prediction of the most frequent
-// class. This is so if nearly all labels are of this class, or if its fraction of the labels exceeds the
-// accuracy in cross-validation. Otherwise Doubt returns "". The text depends only on released and public
-// data.
+// class, and otherwise "". It warns if nearly all labels are of this class, or if its fraction of the labels
+// exceeds the accuracy in cross-validation. The text depends only on released and public data.
 func (m *Model) Doubt(l Labels) string {
 	class, most := l.majority()
 	held := m.HeldBack

@@ -22,7 +22,8 @@ type Report struct {
 	Head  Head // of all manifests together
 	Silos []SiloInfo
 	Units int64
-	// Shared is the number of units that occur in more than one silo.
+	// Shared is the number of units in more than one silo, and Most the largest number of silos with the same
+	// unit.
 	Shared int64
 	Most   int // largest number of silos in which one unit occurs
 	// Overlaps lists at most [MaxOverlaps] pairs of silos with common units, in descending order of the
@@ -30,7 +31,7 @@ type Report struct {
 	Overlaps []Overlap
 }
 
-// Overlap describes two silos with common units.
+// Overlap is a pair of silos with common units.
 type Overlap struct {
 	A, B  string
 	Units int64
@@ -38,13 +39,13 @@ type Overlap struct {
 
 const MaxOverlaps = 1000
 
-// passUnits is the largest number of units in memory, at 24 bytes each. Check passes over the files as often
-// as this limit requires.
+// passUnits is the largest number of units in memory, at 24 bytes each. Check reads the files as often as
+// this limit requires.
 const passUnits = 1 << 22
 
 // Check reads the manifests of all silos, in one or several files, and finds silos with common units. It
-// refuses manifests with different units or salts, because their hashes cannot be compared, and a silo that
-// occurs twice. It uses less than 150 MB of memory, apart from silo names. An error is a [*fault.Error] or
+// refuses a silo that occurs twice, and manifests with different units or salts, because their hashes cannot
+// be compared. It uses less than 150 MB of memory, apart from silo names. An error is a [*fault.Error] or
 // wraps ctx.Err().
 func Check(ctx context.Context, paths []string) (*Report, error) {
 	return check(ctx, paths, passUnits, openFile)
@@ -208,10 +209,9 @@ func (s stoppable) Read(p []byte) (int, error) {
 	return s.r.Read(p)
 }
 
-// Join writes several manifests as one manifest. The caller must have checked them by [Check], which returned
-// r. Join records the numbers of teachers and classes from the argument checked, and a hash of the votes
-// keyed by the salt. With the zero Salt it records no hash, because a hash without a key would reveal a small
-// vote matrix.
+// Join writes several manifests, for which Check returned r, as one manifest. It records the numbers of
+// teachers and classes of checked, and a hash of the votes keyed by the salt. With the zero Salt it records
+// no hash, because a hash without a key would reveal a small vote matrix.
 func Join(ctx context.Context, w io.Writer, paths []string, r *Report, checked *votes.Report, salt Salt) error {
 	head := r.Head
 	head.Teachers, head.Classes, head.Votes = checked.Teachers, checked.Classes, ""
@@ -245,8 +245,7 @@ func Join(ctx context.Context, w io.Writer, paths []string, r *Report, checked *
 var errOtherSalt = errors.New("manifest: the salt is not the salt of the manifests")
 
 // Findings reports whether the silos are disjoint. If checked is not nil, it also compares the manifest with
-// these votes. With the salt, it tests whether the manifest holds the keyed hash of these votes (see [Join]).
-// Without the salt, the caller passes the zero Salt.
+// these votes, and if the salt is not zero, with the keyed hash of these votes (see [Join]).
 func (r *Report) Findings(checked *votes.Report, salt Salt) []votes.Finding {
 	out := []votes.Finding{r.disjoint()}
 	if checked == nil {

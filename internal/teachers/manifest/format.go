@@ -32,7 +32,7 @@ type Head struct {
 	Teachers int    // number in the whole ensemble, or 0 if not stated
 	Classes  int    // or 0 if not stated
 	Votes    string // [Salt.Votes] of the ensemble's votes, or "" if not stated
-	// ClassNames are the class names in the order of the class numbers, or nil if not stated.
+	// ClassNames holds the class names in the order of the class numbers, or is nil if not stated.
 	ClassNames []string
 	Queries    int       // number of public rows voted on, or 0 if not stated
 	Relation   string    // "add_remove" or "replace_one", or "" if not stated
@@ -98,7 +98,7 @@ func CheckSilo(name string) error { return checkName("silo", name) }
 // Beside returns the path of the manifest for a votes file.
 func Beside(votes string) string { return votes + ".manifest.json" }
 
-// Load reads a manifest file. It counts the units of each silo and does not return them.
+// Load reads a manifest file. It counts the units of each silo and does not return the units.
 func Load(path string) (Head, []SiloInfo, error) {
 	return opener(openFile).read(context.Background(), path, func(SiloInfo, Hash) error { return nil })
 }
@@ -196,7 +196,7 @@ type SiloInfo struct {
 	Units int
 }
 
-// Read reads a manifest and passes the units to visit, in order. Memory is bounded, apart from silo names.
+// Read reads a manifest and calls visit with each unit, in order. Memory is bounded, apart from silo names.
 // Read refuses any deviation from the format of [Head]: unknown, repeated or missing keys, data after the
 // end, and units that do not ascend.
 func Read(r io.Reader, visit func(silo SiloInfo, unit Hash) error) (Head, []SiloInfo, error) {

@@ -77,8 +77,8 @@ func (p *parser) list(open, end byte, element func()) {
 	}
 }
 
-// object reads an object and returns its keys. For each key, fields has a pointer for the value, or a func()
-// that reads the value. The error for an unknown key ends with the text where.
+// object reads an object and returns its keys. For each key, fields has a pointer to the value, or a func()
+// that reads the value. The error for an unknown key ends with where.
 func (p *parser) object(where string, fields map[string]any) (seen map[string]bool) {
 	seen = map[string]bool{}
 	p.list('{', '}', func() {
@@ -119,8 +119,8 @@ func (p *parser) names() []string {
 
 func (p *parser) array(element func()) { p.list('[', ']', element) }
 
-// raw reads a string and returns it with quotes and escapes. The result may be invalid JSON. It is valid
-// until the next call.
+// raw reads a string and returns it with quotes and escapes, valid until the next call. The result may be
+// invalid JSON.
 func (p *parser) raw() (quoted []byte) {
 	p.expect('"')
 	b := append(p.buf[:0], '"')

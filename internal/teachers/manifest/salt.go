@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// Salt is the silos' common 256-bit secret. Printing a salt shows a fixed text.
+// Salt is the silos' common 256-bit secret. It prints as a fixed text.
 type Salt struct{ sealed *sealed }
 
 // sealed holds the secret behind two pointers, so that package fmt prints addresses.
@@ -42,8 +42,8 @@ func (s Salt) MarshalText() ([]byte, error) {
 	return base64.RawURLEncoding.AppendEncode([]byte(saltText), s.sealed.bytes[:]), nil
 }
 
-// UnmarshalText decodes the output of MarshalText, with optional white space around it. Errors never quote
-// the input.
+// UnmarshalText decodes the result of MarshalText, with optional white space around it. Errors never quote
+// the text.
 func (s *Salt) UnmarshalText(text []byte) error {
 	body, ok := strings.CutPrefix(string(bytes.TrimSpace(text)), saltText)
 	if !ok {
@@ -67,7 +67,7 @@ func (s Salt) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 
 func (s Salt) LogValue() slog.Value { return slog.StringValue(redacted) }
 
-// Every MAC input starts with one of these numbers, so inputs of different methods are never equal.
+// The input of MAC starts with one of these numbers, so that inputs of different methods are never equal.
 const (
 	domainID     = 0
 	domainRecord = 1
@@ -76,13 +76,12 @@ const (
 	domainPart   = 4
 )
 
-// ID returns 16 hexadecimal digits that identify the salt without revealing it. Manifests can be compared
-// only if their salts have the same ID.
+// ID returns 16 hexadecimal digits that identify the salt without revealing it. Only manifests whose salts
+// have the same ID can be compared.
 func (s Salt) ID() string {
 	return hex.EncodeToString(s.mac(domainID, "")[:8])
 }
 
-// Hash returns the keyed hash of a unit id.
 func (s Salt) Hash(id string) Hash {
 	return Hash(s.mac(domainRecord, id)[:len(Hash{})])
 }
@@ -125,7 +124,7 @@ type Silo struct {
 
 const (
 	maxID = 1 << 16 // bytes of an id
-	// MaxUnits is the largest number of units of a silo. Each takes 16 bytes of memory.
+	// MaxUnits is the largest number of units of a silo, at 16 bytes of memory each.
 	MaxUnits = 1 << 24
 	maxName  = 200 // bytes
 )

@@ -29,16 +29,16 @@ type Job struct {
 	Unit            string // name of the privacy unit; "" means the unit column, or "record"
 	Part, Parts     int    // if Parts > 1, only teachers t with t mod Parts = Part are trained
 	// Silo is the name of the silo that owns the rows of Private, if each silo trains one part. It requires
-	// Parts > 1 and a unit for each row. The value "" means that Private holds the rows of all teachers.
+	// Parts > 1 and a unit for each row. It is "" if Private holds the rows of all teachers.
 	Silo string
 	Out  string // path of the votes
-	// PartsFolder is the folder for votes files of parts, with mode 0700. By default it is Out with suffix
+	// PartsFolder is the folder for votes files of parts, with mode 0700, by default Out with suffix
 	// ".parts".
 	PartsFolder string
-	// Secrets is the folder for key, salt and unfinished work, with mode 0700. By default it is Out with
-	// suffix ".private".
+	// Secrets is the folder for key, salt and unfinished work, with mode 0700, by default Out with suffix
+	// ".private".
 	Secrets string
-	// Key makes a seeded run, whose outputs must not be released. The zero Key means a random key.
+	// Key makes a seeded run, whose outputs must not be released. By default the key is random.
 	Key     rng.Key
 	Command string // command line that repeats the job, for the manifest
 	Workers int    // 0 means GOMAXPROCS

@@ -37,8 +37,7 @@ func Learners() []string {
 	return []string{KernelRidge, Softmax, Forest, ExtraTrees, RandomTrees, Booster, BernoulliNB, BaggedID3, KNN, DPSGDModel}
 }
 
-// OfGolearn reports whether golearn provides the learner. Learners of golearn are slow for thousands of
-// features.
+// OfGolearn reports whether golearn provides the learner. Such learners are slow for thousands of features.
 func OfGolearn(learner string) bool {
 	return slices.Contains([]string{BernoulliNB, BaggedID3, KNN}, learner)
 }
@@ -47,22 +46,21 @@ func OnTrees(learner string) bool {
 	return slices.Contains([]string{Forest, ExtraTrees, RandomTrees, Booster}, learner)
 }
 
-// The kernel width per column and the ridge penalty of teachers, for columns with standard deviation 1. Both
-// were chosen on the development split of MNIST. If either is halved or doubled there, the accuracy changes
-// little.
+// kernelGammaPerColumn and kernelLambda are the kernel width per column and the ridge penalty of teachers,
+// for columns with standard deviation 1. Both were chosen on the development split of MNIST, on which half or
+// twice of either hardly changes the accuracy.
 const (
 	kernelGammaPerColumn = 0.5
 	kernelLambda         = 0.05
 )
 
-// The budget of each DP-SGD teacher.
 const (
 	teacherEpsilon = 8
 	teacherDelta   = 1e-5
 )
 
-// NewLearner returns the learner with this name for rows of this many columns. image is the shape of a row,
-// or zero if rows are not images.
+// NewLearner returns the named learner for rows with the given number of columns. The argument image is the
+// shape of a row, or zero if rows are not images.
 func NewLearner(ctx context.Context, name string, columns int, image dataset.Shape) (teachers.Learner, error) {
 	pool := golearn.Pooling{}
 	if image.Rows%2 == 0 && image.Cols%2 == 0 && image.Pixels() == columns && columns > 0 && image.Planes() == 1 {

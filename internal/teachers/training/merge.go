@@ -24,7 +24,7 @@ import (
 type Merging struct {
 	Parts []string // files, patterns, or folders of parts
 	Out   string   // path of the votes
-	// Secrets is the folder with the job's salt, if it is on this machine. By default it is Out with suffix
+	// Secrets is the folder with the job's salt, if it is on this machine, by default Out with suffix
 	// ".private". Merge stores keyed hashes there that identify the votes.
 	Secrets string
 }
@@ -33,7 +33,7 @@ func SilosBeside(votes string) string { return votes + ".silos.json" }
 
 // Merge joins the votes of all parts, and writes the votes and the manifest like [Run] on one machine. It
 // refuses missing or repeated parts, and parts with different settings, rows, keys or versions. For silos, it
-// checks by hashes that no two of them have a common unit, and stores the hashes beside the votes. A refused
+// checks by hashes that no two silos have a common unit, and stores the hashes beside the votes. A refused
 // Merge writes nothing. A repeated Merge changes nothing.
 func Merge(ctx context.Context, m Merging) (*Result, error) {
 	paths, err := findParts(m.Parts)

@@ -50,7 +50,8 @@ type partHead struct {
 
 const (
 	partMagic = "pate part 1\n"
-	// maxPartHead bounds the head in bytes. maxPart bounds the file: a million queries of 1000 teachers fit.
+	// maxPartHead bounds the bytes of the head, and maxPart of the file: a million queries of 1000 teachers
+	// fit.
 	maxPartHead = 1 << 24
 	maxPart     = 2 << 30
 )

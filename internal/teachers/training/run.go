@@ -41,12 +41,10 @@ type Result struct {
 	Manifest string               `json:"manifest"`
 	Seeded   bool                 `json:"seeded,omitempty"`
 	// Part is set if only some teachers were trained. [Merge] writes the file Out later.
-	Part string `json:"part,omitempty"`
-	// PartFile is the path of the votes of this part.
-	PartFile string `json:"part_file,omitempty"`
-	// Public is the schema for reading rows. Pool holds the public rows.
-	Public *dataset.Schema `json:"-"`
-	Pool   dataset.Pool    `json:"-"`
+	Part     string          `json:"part,omitempty"`
+	PartFile string          `json:"part_file,omitempty"`
+	Public   *dataset.Schema `json:"-"`
+	Pool     dataset.Pool    `json:"-"`
 }
 
 const relation = "add_remove"
@@ -178,7 +176,7 @@ func (t *task) readPrivate(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// vacant refuses an existing votes file without a secrets folder, because another job wrote this file.
+// vacant refuses an existing votes file without a secrets folder, because another job wrote it.
 func (t *task) vacant() error {
 	if there, err := durable.Exists(t.Secrets); err != nil || there {
 		return err
@@ -227,7 +225,7 @@ func (t *task) fingerprint() [32]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "pate training 1: %q %q %q", t.hashes.Learner, t.hashes.Features, t.result.Classes))
 }
 
-// keepVotes writes the votes. If the file exists and has other votes, keepVotes returns the argument exists.
+// keepVotes writes the votes. If the file exists with other votes, it returns the argument exists.
 func keepVotes(out string, classes int, matrix *votes.Matrix, exists error) error {
 	there, err := durable.Exists(out)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// secrets is the folder beside the votes. It holds the key of the partition, the salt of the manifest, and
-// each teacher's votes until all votes are complete. It is as secret as the private rows.
+// secrets is the folder beside the votes with the key of the partition, the salt of the manifest, and each
+// teacher's votes until all votes are complete. It is as secret as the private rows.
 type secrets struct {
 	dir    string
 	key    rng.Key
@@ -100,7 +100,7 @@ func (s *secrets) madePath(out string) string {
 	return filepath.Join(s.dir, filepath.Base(out)+".made")
 }
 
-// made returns the record of the votes file out, or an empty record.
+// made returns the record for the votes file out, or an empty record.
 func (s *secrets) made(out string) (m made, err error) {
 	text, err := durable.ReadSecret(s.madePath(out))
 	if errors.Is(err, fs.ErrNotExist) {
