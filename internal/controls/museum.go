@@ -13,13 +13,11 @@ import (
 func Museum() (all []Target) {
 	broken := Broken()
 	for _, e := range museum.Exhibits() {
-		var targets []Target
-		if claim := stated(e.Epsilon, e.Delta); e.Run == nil {
-			targets = must(Find(broken, e.Name))
-		} else {
+		targets, err := Find(broken, e.Name)
+		if claim := stated(e.Epsilon, e.Delta); err != nil { // the mechanism is in package museum
 			targets = []Target{byLaw(e.Name, e.Inputs, claim, func(yield func(p, q []float64) bool) { yield(e.Laws(false)) })}
 			if !e.Rare {
-				targets = append(targets, runs(e.Name, e.Inputs, 20_000, claim, exhibited(e, true), exhibited(e, false)))
+				targets = append(targets, runs(e.Name, e.Inputs, 20_000, claim, exhibited(e, 1), exhibited(e, 0)))
 			}
 		}
 		for _, t := range targets {
@@ -30,9 +28,9 @@ func Museum() (all []Target) {
 	return all
 }
 
-func exhibited(e museum.Exhibit, in bool) side[string] {
+func exhibited(e museum.Exhibit, in int) side[string] {
 	return func(key rng.Key, _ int) audit.Run[string] {
-		c := museum.Draw(rand.New(key.Stream()))
-		return func(uint64) (string, error) { return e.Run(c, in, false), nil }
+		run := e.Sample(in, rand.New(key.Stream()))
+		return func(uint64) (string, error) { return run(), nil }
 	}
 }

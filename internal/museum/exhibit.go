@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"slices"
 )
 
@@ -26,9 +27,7 @@ type Exhibit struct {
 	FoundDelta   float64
 	Rare         bool // the evidence is too rare for sampling
 
-	// Run runs the mechanism with or without the record, with the mistake or right, and returns the output.
-	// Run is nil if the mechanism is in package controls.
-	Run func(c *Chance, in, right bool) string `json:"-"`
+	run mechanism // nil if the mechanism is in package controls
 }
 
 //go:embed exhibits.json
@@ -39,19 +38,21 @@ func Exhibits() (all []Exhibit) {
 	_ = json.Unmarshal(exhibitsFile, &all) // a test checks the file
 	runs := mechanisms()
 	for i, e := range all {
-		all[i].Run = runs[e.Name]
+		all[i].run = runs[e.Name]
 	}
 	return all
 }
 
-// Laws returns the log probabilities of all outputs, in one order for both inputs.
+// Sample returns a function that runs the mechanism with the mistake, with the record (in is 1) or without
+// it (0).
+func (e Exhibit) Sample(in int, rnd *rand.Rand) func() string {
+	t := &trial{in: in, rnd: rnd, laws: map[noise][]float64{}}
+	return func() string { return fmt.Sprint(e.run(t)) }
+}
+
+// Laws returns the log probabilities of all outputs, in one order for both inputs, with the mistake or right.
 func (e Exhibit) Laws(right bool) (with, without []float64) {
-	law := func(in bool) map[string]float64 {
-		law := map[string]float64{}
-		paths(func(c *Chance) string { return e.Run(c, in, right) }, func(output string, p float64) { law[output] += p })
-		return law
-	}
-	p, q := law(true), law(false)
+	p, q := e.run.enumerate(1, right), e.run.enumerate(0, right)
 	outputs := maps.Clone(p)
 	maps.Copy(outputs, q)
 	for _, o := range slices.Sorted(maps.Keys(outputs)) {
@@ -67,7 +68,7 @@ func (e Exhibit) Exercise() (question string, answer float64, solution string) {
 		asked, found = fmt.Sprintf("No ε holds at δ = %g. Which δ can be proved at least, at ε = %g?", e.Delta, e.Epsilon), "δ"
 		answer = e.FoundDelta
 	}
-	return fmt.Sprintf("A published mistake (%d, %s). %s. Claimed is ε = %g, δ = %g. Neighbours: %s. What is wrong? %s",
+	return fmt.Sprintf("A published mistake (%d, %s). %s. Here the claim is ε = %g, δ = %g. Neighbours: %s. What is wrong? %s",
 			e.Year, e.Source, e.Did, e.Epsilon, e.Delta, e.Inputs, asked), answer,
 		fmt.Sprintf("%s The answer is %s = %g (pate audit --suite %s).", e.Why, found, answer, e.Name)
 }

@@ -29,7 +29,7 @@ func found(t *testing.T, e Exhibit, right bool) (epsilon, delta float64) {
 // exercise states if it has the mistake.
 func TestTheMistakeIsWhatIsRefuted(t *testing.T) {
 	for _, e := range Exhibits() {
-		if e.Run == nil {
+		if e.run == nil {
 			continue
 		}
 		epsilon, _ := found(t, e, true)
@@ -64,16 +64,14 @@ func TestExhibitsFile(t *testing.T) {
 // probabilities. The seed is fixed.
 func TestDrawsHaveTheLaw(t *testing.T) {
 	const n = 20_000
-	run := func(c *Chance) string { return string(rune('a' + c.hits(3, 0.3) + 4*c.winner(2, 3, 2))) }
-	law, counts := map[string]float64{}, map[string]float64{}
-	total := 0.0
-	paths(run, func(o string, p float64) { law[o] += p; total += p })
-	require.InDelta(t, 1, total, 1e-12)
-	c := Draw(rand.New(rand.NewPCG(1, 2)))
+	run := mechanism(func(t *trial) any { return t.hits(3, 0.3) + 4*t.winner(2, 3, 2) })
+	sample, counts, total := Exhibit{run: run}.Sample(0, rand.New(rand.NewPCG(1, 2))), map[string]float64{}, 0.0
 	for range n {
-		counts[run(c)]++
+		counts[sample()]++
 	}
-	for o, p := range law {
+	for o, p := range run.enumerate(0, false) {
+		total += p
 		require.InDelta(t, p, counts[o]/n, 5*math.Sqrt(p/n), o)
 	}
+	require.InDelta(t, 1, total, 1e-12)
 }
