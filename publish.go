@@ -42,6 +42,8 @@ type PublishOptions struct {
 	Ranges string
 	Pool   string
 
+	Group string // category column of Public: the statement has the accuracy in each of its groups
+
 	RowsPerUnit int // with "dpsgd": maximum number of training rows per unit; default 1
 
 	DestroySecrets bool // remove keys and votes of a complete run; the ledger stays
@@ -79,7 +81,7 @@ func Publish(ctx context.Context, o PublishOptions) (Published, error) {
 	c := publish.Config{Settings: publish.Settings{Private: o.Private, Public: o.Public, Reading: o.Reading,
 		Epsilon: o.Epsilon, Delta: o.Delta, Unit: o.Unit, Seed: o.Seed, Method: o.Method,
 		Size: o.Size, RowsPerUnit: o.RowsPerUnit,
-		Teachers: o.Teachers, Learner: o.Learner, TeacherAccuracy: o.TeacherAccuracy, MinAccuracy: o.MinAccuracy, Ranges: o.Ranges},
+		Teachers: o.Teachers, Learner: o.Learner, TeacherAccuracy: o.TeacherAccuracy, MinAccuracy: o.MinAccuracy, Ranges: o.Ranges, Group: o.Group},
 		Out: o.Out, DestroySecrets: o.DestroySecrets, Command: "pate.Publish", Progress: o.Progress, Say: o.Say, Warn: o.Warn}
 	switch {
 	case o.Ledger != "" || o.Shared:

@@ -23,10 +23,11 @@ type record struct {
 	Program Program        `json:"program"`
 	About   *About         `json:"about,omitempty"`
 	Ledgers []recordLedger `json:"ledgers"`
-	Date    string         `json:"date,omitempty"` // date of a registry entry, if About has none
-	Epsilon *bound         `json:"epsilon"`        // epsilon of the first claim
-	Delta   float64        `json:"delta"`
-	Digest  string         `json:"digest"` // last field; see seal
+	Facts
+	Date    string  `json:"date,omitempty"` // date of a registry entry, if About has none
+	Epsilon *bound  `json:"epsilon"`        // epsilon of the first claim
+	Delta   float64 `json:"delta"`
+	Digest  string  `json:"digest"` // last field; see seal
 }
 
 type recordLedger struct {
@@ -44,7 +45,7 @@ type recordFile struct {
 
 func (s *Statement) record() record {
 	r := record{
-		Schema: recordSchema, Program: s.Program, About: s.About, Date: s.day,
+		Schema: recordSchema, Program: s.Program, About: s.About, Facts: s.Facts, Date: s.day,
 		Epsilon: s.Claims[0].Epsilon, Delta: s.Claims[0].Delta, Digest: strings.Repeat("0", 64),
 	}
 	for _, l := range s.each() {
@@ -114,7 +115,8 @@ type Checked struct {
 	Rewritten bool
 	Program   Program // program that wrote the page
 	Ledgers   int
-	About     *About // facts on the page, or nil
+	About     *About // words of the owner on the page, or nil
+	Facts     Facts  // other facts on the page
 }
 
 const (
@@ -157,6 +159,9 @@ func Check(page io.Reader, open func() (io.ReadCloser, error)) (Checked, error) 
 // again makes a new statement of a ledger, up to the ledger's head on the page.
 func (r record) again(l recordLedger, open func() (io.ReadCloser, error)) (*Statement, error) {
 	opt := Options{About: r.About, Program: r.Program}
+	if len(r.Ledgers) == 1 { // facts may be about another ledger of the page
+		opt.Facts = r.Facts
+	}
 	for _, f := range l.Files {
 		sum, err := hex.DecodeString(f.SHA256)
 		if err != nil || len(sum) != sha256.Size {
@@ -182,7 +187,7 @@ func (r record) again(l recordLedger, open func() (io.ReadCloser, error)) (*Stat
 }
 
 func (r record) compare(text []byte, l recordLedger, again *Statement) (Checked, error) {
-	out := Checked{Lines: l.Head.Lines, Program: r.Program, Ledgers: len(r.Ledgers), About: r.About}
+	out := Checked{Lines: l.Head.Lines, Program: r.Program, Ledgers: len(r.Ledgers), About: r.About, Facts: r.Facts}
 	if len(r.Ledgers) > 1 {
 		return out, nil
 	}

@@ -174,9 +174,16 @@ func (s *Statement) WriteRegistry(w io.Writer) error {
 	d.Model.Source = capital(cmp.Or(about.Source, "static"))
 	d.Model.Access = capital(cmp.Or(about.Access, "non-interactive"))
 	d.Accounting.After = "Whatever is computed from the released files alone, such as a student model trained on labels, costs nothing more."
+	for _, f := range s.Derived {
+		d.Accounting.After += " " + Plain(f.Name) + " was computed so."
+	}
 	d.Accounting.Composition = fmt.Sprintf("Each charge is the worst case over all data sets. "+
 		"The charges (%d) were composed by %s. All bounds are rounded up.", s.Entries, s.composition())
-	d.Implementation.Before, d.Implementation.Why = about.Tuning, about.Justification
+	d.Implementation.Before, d.Implementation.Why = "The ledger has no charge for preprocessing or tuning.", about.Justification
+	if s.charges("selection") || s.charges("poisson_selection") {
+		d.Implementation.Before = "The choice among settings is charged in the ledger."
+	}
+	d.Implementation.Before = strings.TrimSpace(about.Tuning + " " + d.Implementation.Before)
 	d.Implementation.Mechanisms = s.mechanisms()
 	if about.Contact != "" {
 		d.Administrative.Sources = "Contact: " + about.Contact
@@ -186,7 +193,12 @@ func (s *Statement) WriteRegistry(w io.Writer) error {
 		head := fmt.Sprintf("%d:%s", l.Head.Lines, l.Head.Hash)
 		notes = append(notes, fmt.Sprintf("Verification of the ledger: `pate verify %s --head %s`.", quoted(l.Ledger), head))
 	}
-	for _, f := range [][2]string{{"Utility", about.Utility}, {"Retention", about.Retention}} {
+	kept := about.Retention
+	if s.Destroyed != "" {
+		kept = strings.TrimSpace(kept + " Removed when this entry was written: " + Plain(s.Destroyed) + ".")
+	}
+	for _, f := range [][2]string{{"Utility", about.Utility}, {"Retention", kept}, {"Correct on public rows", strings.Join(s.Useful(), "; ")},
+		{"Audited alone, and not refuted, which is no proof", strings.Join(s.Audited(), "; ")}} {
 		if f[1] != "" {
 			notes = append(notes, f[0]+": "+f[1])
 		}
@@ -216,7 +228,7 @@ func (s *Statement) neighbours() string {
 	if s.Relation == accountant.ReplaceOne {
 		text = fmt.Sprintf("Two data sets are neighbours if they differ only in the data of one %s (replace one).", s.Unit)
 	}
-	return text + fmt.Sprintf(" The costs hold for a %s that changes one input of a mechanism, such as one vote or one row.", s.Unit)
+	return text + fmt.Sprintf(" The costs hold if one %s changes one input of a mechanism, such as one vote or one row.", s.Unit)
 }
 
 // parameters describes the guarantee beyond one (epsilon, delta).

@@ -2,7 +2,10 @@ package statement_test
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -134,4 +137,46 @@ func TestOnlyReleasesAreRegistered(t *testing.T) {
 		require.ErrorContains(t, err, why)
 		require.Empty(t, b.String())
 	}
+}
+
+// TestFactsStandInEveryFormat gives a statement facts beside its ledger: all formats have them, a page is the same
+// when it is written again from the ledger and its own record, and audits must be about mechanisms of the ledger.
+func TestFactsStandInEveryFormat(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.jsonl")
+	l := testkit.Must(ledger.Open(t.Context(), path, config, ledger.VerifyOptions{}))
+	charge(t, true, votes)(l)
+	require.NoError(t, l.Close())
+	const audit = `[{"target": "gnmax", "method": "runs", "epsilon": 2.5, "delta": 0.01, "epsilon_lower": 0.75},
+		{"target": "dpsgd", "method": "canaries", "epsilon": 9.5, "delta": 0.01, "epsilon_lower": 3.25}]`
+	of := func(audit string, facts statement.Facts) (*statement.Statement, error) {
+		require.NoError(t, json.Unmarshal([]byte(audit), &facts.Audit))
+		about := testkit.Must(statement.ParseAbout([]byte(`{"justification": "Odds at most double."}`)))
+		return statement.New(statement.Options{About: &about, Facts: facts}, statement.Source{Name: "run.jsonl", Ledger: testkit.Must(os.Open(path))})
+	}
+	labels := fmt.Sprintf("%x", sha256.Sum256([]byte("labels")))
+	whole := statement.Facts{Utility: []statement.Share{{Of: "class <b>", Rows: 8, Right: 5}}, Destroyed: "the key",
+		Derived: []statement.Derived{{Name: "student.model", SHA256: labels, From: labels}}}
+	s := testkit.Must(of(audit, whole))
+	for name, write := range map[string]func(io.Writer) error{"html": s.WriteHTML, "md": s.WriteMarkdown, "json": s.WriteJSON, "yaml": s.WriteRegistry} {
+		var b bytes.Buffer
+		require.NoError(t, write(&b))
+		for _, fact := range []string{"0.75", "2.5", "62.5 %", "student.model", "the key", "Odds at most double"} {
+			if name == "json" && fact == "62.5 %" {
+				fact = `"right": 5`
+			}
+			require.Contains(t, b.String(), fact, name)
+		}
+		require.NotContains(t, b.String(), "3.25", "an audit of another mechanism")
+		require.False(t, name == "html" && strings.Contains(b.String(), "<b>"), "text of others is escaped")
+		checked := testkit.Must(statement.Check(&b, func() (io.ReadCloser, error) { return os.Open(path) }))
+		require.True(t, checked.Rewritten, name)
+		require.Equal(t, s.Facts, checked.Facts, name)
+	}
+	for wrong, why := range map[string]string{`[{"target": "dpsgd"}]`: "no result about a mechanism", `[{"target": "gnmax", "refuted": true}]`: "refutes a claim"} {
+		_, err := of(wrong, statement.Facts{})
+		require.ErrorContains(t, err, why)
+	}
+	whole.Derived[0].From = strings.Repeat("0", 64)
+	_, err := of("[]", whole)
+	require.ErrorContains(t, err, "no ledger entry records the release of the labels of a model")
 }

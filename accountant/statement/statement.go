@@ -60,6 +60,8 @@ type Statement struct {
 	// Compared reports whether the ledger was compared with an earlier head, or is nil if that is unknown.
 	Compared *bool `json:"head_compared,omitempty"`
 
+	Facts
+
 	sum ledger.Summary
 	day string // date of an entry in the registry
 }
@@ -91,6 +93,7 @@ func thisProgram() Program {
 type Options struct {
 	About *About // may be nil
 	Files []File // released files to list by name; New refuses a file that was not released
+	Facts
 	// Program is the program that writes the statement. The default is the running program.
 	Program Program
 }
@@ -174,6 +177,11 @@ func New(opt Options, sources ...Source) (*Statement, error) {
 		opt.Program = thisProgram()
 	}
 	found := map[[sha256.Size]byte]bool{}
+	paid, err := opt.paid()
+	if err != nil {
+		return nil, err
+	}
+	opt.Files = paid
 	var all []*Statement
 	for _, source := range sources {
 		s, err := one(source, opt, found)
@@ -184,19 +192,21 @@ func New(opt Options, sources ...Source) (*Statement, error) {
 	}
 	for _, f := range opt.Files {
 		if !found[f.SHA256] {
-			return nil, &fault.Error{What: "no ledger entry records the release of " + f.Name,
+			return nil, &fault.Error{What: "no ledger entry records the release of " + cmp.Or(f.Name, "the labels of a model"),
 				Why: "a statement lists only files whose release is in a ledger, and no given ledger has the hash of this file",
 				Fix: "give the file as it was released, or the ledger that was charged for this file", Check: true, Err: errNotReleased}
 		}
 	}
 	s := all[0]
 	if len(all) > 1 {
-		var err error
 		if s, err = together(all); err != nil {
 			return nil, err
 		}
 	}
-	s.About, s.Program = opt.About, opt.Program
+	s.About, s.Program, s.Facts = opt.About, opt.Program, opt.Facts
+	if err := s.keepAudits(); err != nil {
+		return nil, err
+	}
 	return s, nil
 }
 

@@ -206,7 +206,7 @@ func (s *Statement) about() [][2]string {
 	if s.About != nil {
 		about := *s.About
 		for _, f := range about.fields() {
-			if *f.value != "" {
+			if *f.value != "" && f.name != "justification" { // it stands beside the risk
 				rows = append(rows, [2]string{f.title, Plain(*f.value)})
 			}
 		}
@@ -247,7 +247,7 @@ func (s *Statement) sections() ([]section, error) {
 		"exact": func(x any) string { return exact(reflect.Indirect(reflect.ValueOf(x)).Float()) },
 		"up":    func(x any) string { return up(reflect.Indirect(reflect.ValueOf(x)).Float()) },
 		"rate":  func(x float64) string { return digits(100*x) + " %" },
-		"row":   row, "percent": percent, "plural": plural, "quoted": quoted,
+		"plain": Plain, "row": row, "percent": percent, "plural": plural, "quoted": quoted,
 	}).Parse(words)
 	if err != nil {
 		return nil, fmt.Errorf("statement: %w", err)

@@ -11,8 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
@@ -99,23 +97,19 @@ func (j *job) publish(r *Report) error {
 
 // destroySecrets overwrites and removes all files that only an unfinished run needs. The ledger remains.
 func (j *job) destroySecrets() error {
-	stay := []string{"lock", "config.json", "finished", keptReport, "published", "results"}
-	entries, err := os.ReadDir(j.dir.Private())
+	secrets, err := j.dir.Secrets()
 	if err != nil {
 		return err
 	}
-	for _, e := range entries {
-		if slices.Contains(stay, e.Name()) || strings.HasPrefix(e.Name(), ledgerFile) {
-			continue
-		}
-		err := filepath.WalkDir(j.dir.Private(e.Name()), func(path string, e fs.DirEntry, err error) error {
+	for _, at := range secrets {
+		err := filepath.WalkDir(at, func(path string, e fs.DirEntry, err error) error {
 			if err != nil || e.IsDir() {
 				return err
 			}
 			return keyfile.Destroy(path)
 		})
 		if err == nil {
-			err = os.RemoveAll(j.dir.Private(e.Name()))
+			err = os.RemoveAll(at)
 		}
 		if err != nil {
 			return err

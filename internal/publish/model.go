@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/pate-go/pate/accountant/statement"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
@@ -84,10 +85,10 @@ func (m *model) release(ctx context.Context) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := m.answer(ctx, left); err != nil {
+	if r.Utility, err = m.answer(ctx, left); err != nil {
 		return nil, err
 	}
-	if err := m.statement(studentFile); err != nil {
+	if err := m.statement(r, studentFile); err != nil {
 		return nil, err
 	}
 	return r, m.report(r, labelsFile, studentFile, statementFile, ledgerFile)
@@ -153,16 +154,16 @@ func formatFor(cfg recipe.Config) func(*recipe.Model, recipe.Paid) ([]byte, erro
 	}
 }
 
-func (m *model) answer(ctx context.Context, model *published.Model) error {
+func (m *model) answer(ctx context.Context, model *published.Model) ([]statement.Share, error) {
 	m.Progress("labels", 0, 1)
 	predictions, err := model.Predict(ctx, m.pool)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	m.Progress("labels", 1, 1)
 	labels := published.Labels{Classes: model.Classes, Withheld: !m.releasable()}
 	for _, p := range predictions {
 		labels.Of = append(labels.Of, p.Class)
 	}
-	return m.write(labelsFile, labels.Write)
+	return model.Utility(predictions, m.pool, m.Group), m.write(labelsFile, labels.Write)
 }

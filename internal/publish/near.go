@@ -123,9 +123,7 @@ func (n *near) release(ctx context.Context) (r *Report, err error) {
 	}
 	r = &Report{Schema: schemaPublish, Method: n.Method, Public: n.pool.Len(), Units: n.Size, Classes: n.Classes, Unit: n.Unit,
 		Asked: len(rows), Mechanism: plan.Note(), Releasable: n.releasable()}
-	provenance, err := n.results(ctx, n.public, rows, r)
-	r.Epsilon, r.Delta = provenance.Epsilon, provenance.Delta
-	return r, err
+	return r, n.results(ctx, n.public, rows, r)
 }
 
 // readDrawn reads the drawn pool, and changes the private rows to the scales of its columns.

@@ -27,8 +27,10 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/durable"
@@ -74,6 +76,7 @@ type Settings struct {
 	TeacherAccuracy float64         `json:"teacher_accuracy,omitempty"` // accuracy of one teacher, from public data; 0 if unknown
 	MinAccuracy     float64         `json:"min_accuracy,omitempty"`     // least fraction of labels that equal the plurality; default DefaultAccuracy
 	Pool            string          `json:"pool"`                       // default PoolRows
+	Group           string          `json:"group,omitempty"`            // category column of Public, for accuracy by group
 	Ranges          string          `json:"ranges,omitempty"`           // file with the declared ranges of all columns, for the other pools
 }
 
@@ -125,6 +128,8 @@ func (c Config) complete() (Config, error) {
 		wrong = fmt.Sprintf("there is no Method %q with Pool %q", c.Method, c.Pool)
 	case drawn != (c.Ranges != "") || drawn == (c.Public.Path != ""):
 		wrong = "Public is for a pool of rows, and Ranges for the other pools"
+	case drawn && c.Group != "":
+		wrong = "Group needs Public"
 	case drawn && (c.Method == DPSGD || c.Method == Auto):
 		wrong = "Method " + c.Method + " needs Public"
 	case c.Method != PATE && c.Size < 2:
@@ -186,6 +191,9 @@ func (j *job) public() (*public, error) {
 		if err != nil {
 			return nil, err
 		}
+		if err := j.checkGroup(schema); err != nil {
+			return nil, err
+		}
 		j.read = &public{Schema: schema, pool: pool}
 	}
 	if e := j.read.Encoder; e != nil {
@@ -193,6 +201,17 @@ func (j *job) public() (*public, error) {
 	}
 	j.Say(fmt.Sprintf("public rows: %d, of %d features", j.read.pool.Len(), j.read.Features))
 	return j.read, nil
+}
+
+// checkGroup returns an error if Group is not a column of categories.
+func (s Settings) checkGroup(schema *dataset.Schema) error {
+	if s.Group == "" || schema.Encoder != nil && slices.ContainsFunc(schema.Encoder.Names(), func(name string) bool {
+		return strings.HasPrefix(name, s.Group+"=")
+	}) {
+		return nil
+	}
+	return &fault.Error{What: fmt.Sprintf("the public rows have no category column %q", s.Group),
+		Why: "accuracy is reported for each category of this column", Fix: "name a column with categories"}
 }
 
 // Names of the published files.

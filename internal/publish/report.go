@@ -47,6 +47,7 @@ type Report struct {
 	Training   *Training           `json:"training,omitempty"` // for one private model
 	Student    string              `json:"kind,omitempty"`
 	Held       *published.HeldBack `json:"held_back,omitempty"`
+	Utility    []statement.Share   `json:"utility,omitempty"` // accuracy on public rows with a known class
 	Entry      int64               `json:"ledger_entry,omitempty"`
 	Epsilon    float64             `json:"epsilon"`
 	Delta      float64             `json:"delta"`
@@ -73,61 +74,68 @@ type File struct {
 
 // student writes the queries and the labelled rows, and trains a student on them. Without labels it trains no
 // student.
-func (j *job) student(ctx context.Context, of *public, rows []int, r *Report) (paid published.Provenance, err error) {
+func (j *job) student(ctx context.Context, of *public, rows []int, r *Report) error {
 	f, err := durable.OpenRegular(j.made(labelsFile))
 	if err != nil {
-		return paid, err
+		return err
 	}
 	defer f.Close()
 	labels, err := published.ReadLabels(f, of.pool.Len(), rows, nil)
 	if err != nil {
-		return paid, err
+		return err
 	}
 	labels.Classes, r.Released = of.Classes, labels.Released // the file contains class indices
 	if err := j.writeBytes(queriesFile, queriesOf(rows[:labels.Asked])); err != nil {
-		return paid, err
+		return err
 	}
 	if err := j.write(labelledFile, labels.Write); err != nil || labels.Released == 0 {
-		return paid, err
+		return err
 	}
-	if paid, err = published.Charged(j.dir.Private(ledgerFile), labels.SHA256); err != nil {
-		return paid, err
+	paid, err := published.Charged(j.dir.Private(ledgerFile), labels.SHA256)
+	if err != nil {
+		return err
 	}
 	m, err := published.Train(ctx, published.Config{Schema: of.Schema, Pool: of.pool, Labels: labels, Provenance: paid,
 		Progress: func(p student.Progress) { j.Progress("student: "+p.Stage, p.Done, p.Total) }})
 	if err != nil {
-		return paid, err
+		return err
 	}
 	if doubt := m.HeldBack.Doubt; doubt != "" && j.Warn != nil {
 		j.Warn(doubt)
 	}
 	r.Student, r.Entry, r.Held = m.Card.String(), paid.Entry, &m.HeldBack
-	if err := m.Save(j.made(studentFile), 0o600); err != nil || j.Pool != PoolTree {
-		return paid, err
+	predictions, err := m.Predict(ctx, of.pool)
+	if err != nil {
+		return err
 	}
-	return paid, j.table(ctx, m, of.Schema)
+	r.Utility = m.Utility(predictions, of.pool, j.Group)
+	if err := m.Save(j.made(studentFile), 0o600); err != nil || j.Pool != PoolTree {
+		return err
+	}
+	return j.table(ctx, m, of.Schema)
 }
 
-func (j *job) results(ctx context.Context, of *public, rows []int, r *Report) (published.Provenance, error) {
+func (j *job) results(ctx context.Context, of *public, rows []int, r *Report) error {
 	paid, files := j.poolFiles()
 	if j.drawn != nil {
 		r.Pool, r.Pairs = j.Pool, j.drawn.pairs()
 	}
-	cost, err := j.student(ctx, of, rows, r)
+	err := j.student(ctx, of, rows, r)
 	if err == nil {
-		err = j.statement(append([]string{labelsFile}, paid...)...)
+		err = j.statement(r, append([]string{labelsFile}, paid...)...)
 	}
 	if err != nil {
-		return cost, err
+		return err
 	}
 	files = append([]string{labelsFile, queriesFile, labelledFile, studentFile, statementFile, ledgerFile}, files...)
 	if j.Pool == PoolTree {
 		files = append(files, tableFile)
 	}
-	return cost, j.report(r, files...)
+	return j.report(r, files...)
 }
 
-func (j *job) statement(released ...string) error {
+// statement writes the statement, and sets the guarantee in r.
+func (j *job) statement(r *Report, released ...string) error {
 	text, err := os.ReadFile(j.dir.Private(ledgerFile))
 	if err != nil {
 		return err
@@ -147,11 +155,17 @@ func (j *job) statement(released ...string) error {
 		}
 		files = append(files, statement.File{Name: name, SHA256: sha256.Sum256(left)})
 	}
-	s, err := statement.New(statement.Options{Files: files},
+	opt := statement.Options{Files: files, Facts: statement.Facts{Utility: r.Utility}}
+	if text, err := os.ReadFile(j.made(studentFile)); err == nil && r.Method != DPSGD {
+		opt.Derived = []statement.Derived{{Name: studentFile, SHA256: fmt.Sprintf("%x", sha256.Sum256(text)),
+			From: fmt.Sprintf("%x", files[0].SHA256)}}
+	}
+	s, err := statement.New(opt,
 		statement.Source{Name: ledgerFile, Ledger: bytes.NewReader(text), Heads: known.Of, Compared: func() bool { return true }})
 	if err != nil {
 		return err
 	}
+	r.Epsilon, r.Delta = float64(*s.Claims[0].Epsilon), s.Claims[0].Delta
 	return j.write(statementFile, s.WriteHTML)
 }
 

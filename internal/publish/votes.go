@@ -39,7 +39,9 @@ func (v *voting) look(ctx context.Context) (data [32]byte, err error) {
 	var schema *dataset.Schema
 	if v.Pool == PoolRows {
 		var pool dataset.Pool
-		schema, pool, err = dataset.ReadPublic(v.Public, v.Reading)
+		if schema, pool, err = dataset.ReadPublic(v.Public, v.Reading); err == nil {
+			err = v.checkGroup(schema)
+		}
 		v.public.Queries = pool.Len()
 	} else {
 		if schema, err = v.declared(); err == nil {
@@ -136,8 +138,7 @@ func (v *voting) release(ctx context.Context) (r *Report, err error) {
 		Reason: trained.Reason, Learner: trained.Learner,
 		Classes: trained.Classes, Unit: trained.Unit, Asked: released.Asked, Released: released.Answered, Mechanism: released.Setting.Mechanism,
 		Epsilon: released.Claim, Delta: released.Delta, Releasable: released.Releasable}
-	_, err = v.results(ctx, &public{Schema: trained.Public, pool: trained.Pool}, rows, r)
-	return r, err
+	return r, v.results(ctx, &public{Schema: trained.Public, pool: trained.Pool}, rows, r)
 }
 
 func (v *voting) draw(ctx context.Context) (err error) {

@@ -191,6 +191,35 @@ func settle(dir string, one func(path string, e fs.DirEntry) error) error {
 	})
 }
 
+// stay are the private files that a complete run keeps, beside its ledgers.
+var stay = []string{"lock", "config.json", finished, "report.json", "published", "results", "about.json"}
+
+const finished = "finished" // written when the key of a run is destroyed
+
+// Secrets returns the private files and folders that only an unfinished run needs.
+func (f Folder) Secrets() (paths []string, err error) {
+	entries, err := os.ReadDir(f.Private())
+	for _, e := range entries {
+		if !slices.Contains(stay, e.Name()) && !strings.HasPrefix(e.Name(), "ledger") {
+			paths = append(paths, f.Private(e.Name()))
+		}
+	}
+	return paths, err
+}
+
+// Removed describes the secrets that a complete run has removed, or returns "".
+func (f Folder) Removed() string {
+	left, err := f.Secrets()
+	done, other := durable.Exists(f.Private(finished))
+	switch {
+	case err != nil || other != nil || !done || slices.Contains(left, f.Private("run.key")):
+		return ""
+	case len(left) > 0:
+		return "the key of the noise"
+	}
+	return "the key of the noise and all working files of the run (votes, models of teachers)"
+}
+
 // WriteJSON writes a value as JSON to the path of [Folder.Result].
 func (f Folder) WriteJSON(releasable bool, name string, v any) error {
 	err := f.Write(releasable, name, func(w io.Writer) error {

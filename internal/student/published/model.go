@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/accountant/statement"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/features"
@@ -150,6 +151,47 @@ func (m *Model) Accuracy(predictions []Prediction, rows dataset.Pool) (right, kn
 		}
 	}
 	return right, known
+}
+
+// Utility returns the accuracy on rows with a known class: of all rows, of the rows of each class, and of the
+// rows with each category of the column group, if it is not "".
+func (m *Model) Utility(predictions []Prediction, rows dataset.Pool, group string) (all []statement.Share) {
+	of := []string{"all rows"}
+	for _, class := range m.Classes {
+		of = append(of, "class "+class)
+	}
+	at := map[int]int{} // index of a share by feature
+	if group != "" && m.Rows.Encoder != nil {
+		for feature, name := range m.Rows.Encoder.Names() {
+			if strings.HasPrefix(name, group+"=") {
+				at[feature], of = len(of), append(of, name)
+			}
+		}
+	}
+	for _, name := range of {
+		all = append(all, statement.Share{Of: name})
+	}
+	for i, truth := range rows.Truth {
+		if truth < 0 {
+			continue
+		}
+		shares := []int{0, 1 + truth}
+		for feature, share := range at {
+			if rows.X.Data[i*rows.X.Stride+feature] > 0 {
+				shares = append(shares, share)
+			}
+		}
+		for _, share := range shares {
+			all[share].Rows++
+			if predictions[i].Class == truth {
+				all[share].Right++
+			}
+		}
+	}
+	if all[0].Rows == 0 {
+		return nil
+	}
+	return all
 }
 
 func (m *Model) check() error {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/accountant/statement"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/features"
@@ -352,4 +353,18 @@ func TestDoubt(t *testing.T) {
 			require.Contains(t, got, c.want, "%+v", c)
 		}
 	}
+}
+
+func TestUtilityCountsRowsOfEachGroup(t *testing.T) {
+	const public = "n,sex,kind\n1,F,a\n2,M,b\n3,F,b\n4,M,\n"
+	in := dataset.Reading{CSV: dataset.CSVOptions{Label: "kind"}, Rule: dataset.ClassRule{Names: []string{"a", "b"}}}
+	schema, pool, err := dataset.ReadPublic(dataset.Source{Path: write(t, "public.csv", public)}, in)
+	require.NoError(t, err)
+	m := &published.Model{Card: published.Card{Classes: schema.Classes, Rows: schema}}
+	predictions := []published.Prediction{{Class: 0}, {Class: 0}, {Class: 1}, {Class: 1}}
+	shares := []statement.Share{{Of: "all rows", Rows: 3, Right: 2}, {Of: "class a", Rows: 1, Right: 1}, {Of: "class b", Rows: 2, Right: 1}}
+	require.Equal(t, shares, m.Utility(predictions, pool, ""))
+	require.Equal(t, append(shares, statement.Share{Of: "sex=F", Rows: 2, Right: 2}, statement.Share{Of: "sex=M", Rows: 1}), m.Utility(predictions, pool, "sex"))
+	pool.Truth = nil
+	require.Nil(t, m.Utility(predictions, pool, ""))
 }

@@ -30,6 +30,9 @@ func (c *checks) find(path string) (string, error) {
 	}
 	var ledgers []string
 	keys := &check{Check: "keys", Result: isRight, Says: "no key of a run is left here"}
+	if gone := folder.Removed(); gone != "" {
+		keys.Says = "removed: " + gone
+	}
 	for _, part := range parts {
 		err := filepath.WalkDir(part, func(at string, e fs.DirEntry, err error) error {
 			if err != nil || e.IsDir() {

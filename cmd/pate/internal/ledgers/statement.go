@@ -1,6 +1,8 @@
 package ledgers
 
 import (
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,11 +17,14 @@ import (
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/filekind"
+	"github.com/pate-go/pate/internal/results"
+	"github.com/pate-go/pate/internal/student/published"
 	"github.com/pate-go/pate/internal/table"
 )
 
 type statementFlags struct {
 	out, about     string
+	audit          string
 	labels, models []string
 }
 
@@ -27,7 +32,7 @@ func newStatement(g *shell.Globals) *cobra.Command {
 	var f statementFlags
 	cmd := shell.Command("statement LEDGER...", "seed delta", shell.Wants(cobra.MinimumNArgs(1), nil),
 		func(_ *cobra.Command, args []string) error { return f.run(g, args) })
-	shell.Declare(cmd.Flags(), "statement", shell.To{"out": &f.out, "about": &f.about, "labels": &f.labels, "model": &f.models})
+	shell.Declare(cmd.Flags(), "statement", shell.To{"out": &f.out, "about": &f.about, "audit": &f.audit, "labels": &f.labels, "model": &f.models})
 	shell.CompleteArgs(cmd, shell.Files("jsonl"))
 	return cmd
 }
@@ -38,8 +43,10 @@ func (f *statementFlags) run(g *shell.Globals, paths []string) error {
 		return shell.UsageError("statement", err)
 	}
 	inputs := slices.Concat(paths, f.labels, f.models)
-	if f.about != "" {
-		inputs = append(inputs, f.about)
+	for _, path := range []string{f.about, f.audit} {
+		if path != "" {
+			inputs = append(inputs, path)
+		}
 	}
 	target := shell.Target{Flag: "--out", Path: f.out, Topic: "ledger"}
 	if f.out != "" {
@@ -85,13 +92,34 @@ func (f *statementFlags) run(g *shell.Globals, paths []string) error {
 }
 
 func (f *statementFlags) options(ledgerPath string) (statement.Options, error) {
-	var opt statement.Options
+	opt := statement.Options{Facts: factsBeside(ledgerPath)}
 	for _, path := range slices.Concat(f.labels, f.models) {
 		sum, err := shell.HashFile(path)
 		if err != nil {
 			return opt, shell.InputError(err, "the statement lists the entry that released this file", "check its name", "ledger")
 		}
+		if m, err := published.Open(path); err == nil && m.Labels.SHA256 != "" {
+			one := statement.Derived{Name: filepath.Base(path), SHA256: hex.EncodeToString(sum[:]), From: m.Labels.SHA256}
+			if !slices.Contains(opt.Derived, one) {
+				opt.Derived = append(opt.Derived, one)
+			}
+			continue
+		}
 		opt.Files = append(opt.Files, statement.File{Name: filepath.Base(path), SHA256: sum})
+	}
+	if f.audit != "" {
+		in := struct {
+			Schema  string `json:"schema"`
+			Results any    `json:"results"`
+		}{Results: &opt.Audit}
+		text, err := shell.ReadStart(f.audit, 1<<20)
+		if err == nil {
+			err = json.Unmarshal(text, &in)
+		}
+		if err != nil || !strings.HasPrefix(in.Schema, "pate.audit/") {
+			return opt, shell.InputError(fmt.Errorf("--audit %s: is not a JSON file of pate audit", f.audit), "the statement lists its lower bounds",
+				"pate audit --format json > audit.json", "statement")
+		}
 	}
 	if f.about == "" {
 		opt.About = aboutBeside(ledgerPath)
@@ -126,6 +154,25 @@ func aboutBeside(ledgerPath string) *statement.About {
 		}
 	}
 	return nil
+}
+
+// factsBeside returns the facts of the statement that `pate publish` wrote of a ledger, and the secrets that
+// the run has removed since.
+func factsBeside(ledgerPath string) (f statement.Facts) {
+	path, err := filepath.Abs(ledgerPath)
+	half := filepath.Base(filepath.Dir(path))
+	if err != nil || half != "public" && half != "private" {
+		return f
+	}
+	folder := results.Folder(filepath.Dir(filepath.Dir(path)))
+	if page, err := durable.OpenRegular(folder.Public("statement.html")); err == nil {
+		defer page.Close()
+		if found, err := statement.Check(page, func() (io.ReadCloser, error) { return durable.OpenRegular(path) }); err == nil {
+			f = found.Facts
+		}
+	}
+	f.Destroyed = folder.Removed()
+	return f
 }
 
 // keep writes the facts beside the ledger, for later statements. It replaces no other kind of file.

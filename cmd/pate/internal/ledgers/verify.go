@@ -185,6 +185,11 @@ func (c *checks) finish(r report, signed *signedBy) error {
 		{Check: "head", Result: map[bool]string{true: isRight, false: absent}[len(r.checked) > 0], Says: r.heads()}}
 	facts := aboutBeside(r.path)
 	for _, one := range c.list {
+		if one.Check == "copy" && facts == nil { // the facts may be beside a copy of the ledger
+			facts = aboutBeside(one.Path)
+		}
+	}
+	for _, one := range c.list {
 		switch one.Check {
 		case "labels", "model":
 			c.released(r, one)

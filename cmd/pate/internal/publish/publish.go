@@ -25,6 +25,7 @@ type publishFlags struct {
 	epsilon, accuracy, least           float64
 	asked                              float64 // least, 0 if it was not given
 	out, method, learner, pool, ranges string
+	group                              string
 	teachers, size, rows               int
 	destroy                            bool
 }
@@ -44,7 +45,7 @@ func New(g *shell.Globals) *cobra.Command {
 	f.Complete(cmd)
 	shell.Declare(cmd.Flags(), "publish", shell.To{"epsilon": &f.epsilon, "out": &f.out, "method": &f.method, "teachers": &f.teachers,
 		"size": &f.size, "rows-per-unit": &f.rows, "learner": &f.learner, "pool": &f.pool, "ranges": &f.ranges,
-		"teacher-accuracy": &f.accuracy, "min-accuracy": &f.least, "destroy-private": &f.destroy})
+		"teacher-accuracy": &f.accuracy, "min-accuracy": &f.least, "destroy-private": &f.destroy, "group": &f.group})
 	return cmd
 }
 
@@ -62,6 +63,7 @@ func (f *publishFlags) check(g *shell.Globals, given func(string) bool, private 
 			"use another method", f.pool),
 		shell.If(drawn && f.ranges == "", "--pool %s needs --ranges FILE, a line like age,17..90 or sex,Female,Male for each column: "+
 			"the values of a column must be declared, because private rows may not reveal them", f.pool),
+		shell.If(drawn && f.group != "", "--group needs --public: accuracy by group is measured on public rows"),
 		shell.If(!drawn && f.ranges != "", "--ranges %s needs --pool %s, %s or %s", f.ranges, publish.PoolNone, publish.PoolMarginals,
 			publish.PoolTree),
 		shell.Positive(true, "epsilon", f.epsilon),
@@ -107,7 +109,7 @@ func (f *publishFlags) run(cmd *cobra.Command, g *shell.Globals, private string)
 		Settings: publish.Settings{
 			Private: f.PrivateSource(private), Public: f.PublicSource(), Reading: reading, Epsilon: f.epsilon, Delta: g.Delta,
 			Unit: f.UnitWord(), Method: f.method, Size: f.size, RowsPerUnit: f.rows, Teachers: f.teachers, Learner: f.learner,
-			TeacherAccuracy: f.accuracy, MinAccuracy: f.asked, Pool: f.pool, Ranges: f.ranges,
+			TeacherAccuracy: f.accuracy, MinAccuracy: f.asked, Pool: f.pool, Ranges: f.ranges, Group: f.group,
 		},
 		Out: f.out, DestroySecrets: f.destroy, Cache: shell.FeatureCache(bar.Say), Spare: shell.SpareMemory,
 		Progress: bar.Update, Say: bar.Say, Warn: bar.Warn, Columns: bar.ReadAloud,
@@ -141,7 +143,7 @@ func (f *publishFlags) command(cmd *cobra.Command, g *shell.Globals, private str
 	}
 	private, err := filepath.Abs(private)
 	return shell.Repeats(cmd, []string{"pate publish", shell.ShellWord(private)}, append(f.Names(), "method", "teachers", "size",
-		"rows-per-unit", "learner",
+		"rows-per-unit", "learner", "group",
 		"pool", "ranges", "teacher-accuracy", "min-accuracy", "epsilon", "delta", "seed", "out"), shell.Differs, values), err
 }
 

@@ -1,0 +1,108 @@
+package statement
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/pate-go/pate/fault"
+)
+
+// Facts are facts beside a ledger. They depend on public and released data alone.
+type Facts struct {
+	// Audit has results of `pate audit`. New keeps those about mechanisms of the ledger.
+	Audit []struct {
+		Target  string  `json:"target"`
+		Method  string  `json:"method"`
+		Epsilon float64 `json:"epsilon"` // the claim
+		Delta   float64 `json:"delta"`
+		Lower   float64 `json:"epsilon_lower"`
+		Refuted bool    `json:"refuted,omitempty"`
+	} `json:"audit,omitempty"`
+	Utility []Share `json:"utility,omitempty"`
+	// Derived lists files that were computed from public rows and a released file with the hash From.
+	Derived []Derived `json:"derived,omitempty"`
+	// Destroyed names the secrets that had been removed when the statement was written.
+	Destroyed string `json:"destroyed,omitempty"`
+}
+
+// Derived is a file that a ledger did not release.
+type Derived struct {
+	Name   string `json:"name"`
+	SHA256 string `json:"sha256"`
+	From   string `json:"from"`
+}
+
+// paid returns the files that a ledger must have released: listed files, and sources of derived files.
+func (opt Options) paid() (files []File, err error) {
+	for _, d := range opt.Derived {
+		from, err := hex.DecodeString(d.From)
+		if err != nil || len(from) != sha256.Size {
+			return nil, errNotReleased
+		}
+		files = append(files, File{SHA256: [sha256.Size]byte(from)})
+	}
+	return append(files, opt.Files...), nil
+}
+
+// Share is the accuracy of a released model on a group of public rows with a known class.
+type Share struct {
+	Of    string `json:"of"` // such as "all rows" or "class yes"
+	Rows  int    `json:"rows"`
+	Right int    `json:"right"`
+}
+
+// audits has the event of each audited mechanism whose event has another name.
+var audits = map[string]string{"confident": "threshold", "interactive": "threshold", "permute-and-flip": "exponential",
+	"dpsgd": "poisson_sampled", "sparse-vector": "pure", "propose-test-release": "with_failure"}
+
+// charges reports whether an event of this type is charged.
+func (s *Statement) charges(kind string) bool {
+	text, err := json.Marshal(s.Schedule)
+	return err == nil && strings.Contains(string(text), `"type":"`+kind+`"`)
+}
+
+// keepAudits removes audits of other mechanisms. It returns an error if no audit remains, or if one refutes a
+// claim.
+func (s *Statement) keepAudits() error {
+	all := s.Audit
+	s.Audit = nil
+	for _, a := range all {
+		kind, known := audits[a.Target]
+		if !known {
+			kind = strings.ReplaceAll(a.Target, "-", "_")
+		}
+		if !s.charges(kind) {
+			continue
+		}
+		if a.Refuted {
+			return &fault.Error{What: "the audit refutes a claim about " + a.Target, Why: "the ledger charges this mechanism",
+				Fix: "release nothing, and report the audit (SECURITY.md)", Check: true}
+		}
+		s.Audit = append(s.Audit, a)
+	}
+	if len(all) > 0 && len(s.Audit) == 0 {
+		return &fault.Error{What: "the audit has no result about a mechanism of the ledger", Why: "a statement has evidence about its own mechanisms",
+			Fix: "audit a mechanism of the ledger: pate audit --suite NAME --format json"}
+	}
+	return nil
+}
+
+// Audited describes each audit in a sentence.
+func (s *Statement) Audited() (lines []string) {
+	for _, a := range s.Audit {
+		lines = append(lines, fmt.Sprintf("%s, by %s: ε is at least %s, and the claim is %s, at δ = %s", Plain(a.Target), Plain(a.Method),
+			digits(a.Lower), most(a.Epsilon), exact(a.Delta)))
+	}
+	return lines
+}
+
+// Useful describes the accuracy of each group of rows.
+func (s *Statement) Useful() (lines []string) {
+	for _, u := range s.Utility {
+		lines = append(lines, fmt.Sprintf("%s: %s %% of %d", Plain(u.Of), digits(float64(1000*u.Right/max(u.Rows, 1))/10), u.Rows))
+	}
+	return lines
+}
