@@ -70,6 +70,8 @@
 //     on the data, or for hyper-parameters and stopping points chosen on the data.
 //   - The drawn noise is discrete. Privacy loss distributions for continuous noise are valid only with a
 //     delta larger by [LatticeDelta]. For 62,740 parameters, 200 steps and epsilon 8, LatticeDelta is 1e-10.
+//     A ledger with privacy loss distributions accepts the event in an accountant.WithFailure whose Delta
+//     satisfies [LatticeCovered].
 //
 // # Use
 //

@@ -8,9 +8,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
 	"pgregory.net/rapid"
 
+	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
@@ -228,6 +230,58 @@ func TestLatticeDeltaCoversTheDifferenceOfTheLaws(t *testing.T) {
 			require.GreaterOrEqual(t, got, least)
 			require.LessOrEqual(t, got, 2.2*least, "and is not far above")
 		}
+	}
+}
+
+// The pair of WithFailure dominates a step with discrete noise at every epsilon, by summation over a coarse
+// lattice. A failure a tenth as large, which the function refuses, or none, does not.
+func TestAFailureCoversDiscreteNoise(t *testing.T) {
+	const each = 1.0 / 24 / (1 << minGridBits) / (1 << minGridBits)
+	for _, c := range []struct{ s, z, q float64 }{{20, 2, 1}, {20, 1, 1}, {30, 1, 0.3}, {40, 4, 0.5}} {
+		event := accountant.Event(accountant.Gaussian{NoiseMultiplier: c.z})
+		if c.q < 1 {
+			event = accountant.PoissonSampled{Probability: c.q, Event: event}
+		}
+		draws := int(roundedVariation(c.s) / each)
+		failure := 1e-6
+		for !LatticeCovered(event, failure, draws) {
+			failure *= 1.1
+			require.Less(t, failure, 0.5)
+		}
+		shift, reach := int(c.s/c.z), int(12*c.s)
+		law := func(weight func(k float64) float64) (p, q []float64) { // with the record and without
+			var at []float64
+			for k := -reach - shift; k <= reach; k++ {
+				at = append(at, weight(float64(k)))
+			}
+			total := floats.Sum(at)
+			for k := range at {
+				moved := 0.0
+				if k >= shift {
+					moved = at[k-shift]
+				}
+				q, p = append(q, at[k]/total), append(p, (c.q*moved+(1-c.q)*at[k])/total)
+			}
+			return p, q
+		}
+		p, q := law(func(k float64) float64 { return math.Exp(-k * k / (2 * c.s * c.s)) })
+		cdf := func(x float64) float64 { return math.Erfc(-x/(c.s*math.Sqrt2)) / 2 }
+		cp, cq := law(func(k float64) float64 { return cdf(k+0.5) - cdf(k-0.5) })
+		above := func(p, q []float64, t float64) (h float64) {
+			for k := range p {
+				h += math.Max(0, p[k]-t*q[k])
+			}
+			return h
+		}
+		bare := 0.0
+		for epsilon := 0.0; epsilon < 15; epsilon += 0.05 {
+			e := math.Exp(epsilon)
+			for _, h := range [][2]float64{{above(p, q, e), above(cp, cq, e)}, {above(q, p, e), above(cq, cp, e)}} {
+				require.LessOrEqual(t, h[0], failure+(1-failure)*h[1]+1e-13, "%+v at %v", c, epsilon)
+				bare = math.Max(bare, h[0]-h[1])
+			}
+		}
+		require.Greater(t, bare, 1e-7, "continuous noise alone does not bound discrete noise")
 	}
 }
 

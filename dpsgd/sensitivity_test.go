@@ -391,16 +391,26 @@ func TestReleasesRefuseReplacedRecords(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			event := c.event
 			on := func(relation accountant.Relation, m Model, method accountant.Method) error {
 				l, err := ledger.New(ledger.Config{Unit: "record", Relation: relation, Epsilon: 1e9, Delta: 1e-5, Noise: ledger.SecretNoise, Accountant: method})
 				require.NoError(t, err)
-				return c.run(m, testkit.Must(l.Reserve(c.event)))
+				return c.run(m, testkit.Must(l.Reserve(event)))
 			}
 			m := newToy()
 			require.ErrorIs(t, on(accountant.ReplaceOne, m, accountant.ByRDP), ledger.ErrUnfit)
 			require.ErrorIs(t, on(accountant.AddRemove, m, accountant.ByAuto), ledger.ErrUnfit, "integer noise has a privacy loss distribution of its own")
 			require.Zero(t, m.parameters[0])
 			require.NoError(t, on(accountant.AddRemove, m, accountant.ByRDP))
+
+			if name == "sum" { // a failure in the charge covers integer noise, if it is large enough
+				event = accountant.WithFailure{Event: c.event, Delta: 1e-22}
+				require.ErrorIs(t, on(accountant.AddRemove, newToy(), accountant.ByAuto), ledger.ErrUnfit)
+				event = accountant.WithFailure{Event: c.event, Delta: 1e-8}
+				require.NoError(t, on(accountant.AddRemove, newToy(), accountant.ByAuto))
+				event = accountant.WithFailure{Event: SumConfig{ClipNorm: 1, NoiseMultiplier: 3}.Event(), Delta: 1e-8}
+				require.ErrorIs(t, on(accountant.AddRemove, newToy(), accountant.ByAuto), ledger.ErrNotReserved)
+			}
 		})
 	}
 }

@@ -63,7 +63,7 @@ func Sum(ctx context.Context, model Model, data Data, cfg SumConfig, reservation
 	if err != nil {
 		return SumResult{}, err
 	}
-	if err := begin(cfg.Event(), reservation, key); err != nil {
+	if err := begin(cfg.Event(), r.parameters, reservation, key); err != nil {
 		return SumResult{}, err
 	}
 	r.key = key.DeriveBytes("dpsgd sum", fingerprint(
@@ -99,9 +99,14 @@ func checkRun(model Model, data Data, key rng.Key) error {
 }
 
 // begin consumes the reservation for the event, which is for continuous noise. The drawn noise is discrete.
-// Its Rényi divergences are no larger (see type grid).
-func begin(event accountant.Event, reservation *ledger.Reservation, key rng.Key) error {
+// Its Rényi divergences are no larger (see type grid). If the charge has a failure that covers the drawn
+// values, the charge also bounds the privacy loss.
+func begin(event accountant.Event, draws int, reservation *ledger.Reservation, key rng.Key) error {
 	use := ledger.Use{Relation: accountant.AddRemove, Renyi: true, Secret: key.Releasable()}
+	if e, ok := reservation.Event().(accountant.WithFailure); ok {
+		use.Renyi = !LatticeCovered(event, e.Delta, draws)
+		event = accountant.WithFailure{Event: event, Delta: e.Delta}
+	}
 	if err := reservation.Begin(event, use); err != nil {
 		return fmt.Errorf("dpsgd: %w", err)
 	}

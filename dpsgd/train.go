@@ -119,7 +119,7 @@ func (t *trainer) start(reservation *ledger.Reservation, key rng.Key) error {
 			return errors.New("dpsgd: non-private training takes no reservation: no budget covers it")
 		}
 	} else {
-		if err := begin(t.cfg.Event(), reservation, key); err != nil {
+		if err := begin(t.cfg.Event(), t.cfg.GaussianDraws(len(t.model.Parameters())), reservation, key); err != nil {
 			return err
 		}
 		t.entry = reservation.Entry()

@@ -73,8 +73,9 @@ type Config struct {
 	Orders []float64
 	// Accountant proves the epsilon. The default, ByRDP, uses Rényi divergences. In mode Reserved two other
 	// values are possible. ByPLD uses privacy loss distributions, and ByAuto uses both kinds of bounds where
-	// the events support it. ByAuto and ByPLD refuse mechanisms, such as DP-SGD, for which only Rényi
-	// divergences are bounded. A file keeps its accountant: a different value fails with ErrOtherConfig.
+	// the events support it. ByAuto and ByPLD refuse mechanisms for which only Rényi divergences are bounded,
+	// such as DP-SGD without a failure for discrete noise. A file keeps its accountant: a different value
+	// fails with ErrOtherConfig.
 	Accountant accountant.Method
 	// FailureDelta is the part of Delta for events with a failure probability, such as a stability release.
 	// If it is 0, mode Filter refuses such events. Mode Reserved requires 0.

@@ -60,7 +60,12 @@ type Reservation struct {
 }
 
 // Event returns the event that was charged.
-func (r *Reservation) Event() accountant.Event { return r.charge.event }
+func (r *Reservation) Event() accountant.Event {
+	if r == nil || r.charge == nil {
+		return nil
+	}
+	return r.charge.event
+}
 
 // Entry returns the index of the reservation in its ledger, from 1.
 func (r *Reservation) Entry() int64 { return r.index }

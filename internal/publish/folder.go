@@ -138,12 +138,10 @@ func (j *job) writeBytes(name string, text []byte) error {
 }
 
 func (j *job) ledger() run.File {
-	made := ledger.Config{Unit: j.Unit, Relation: accountant.AddRemove, Epsilon: j.Epsilon, Delta: j.Delta, Noise: ledger.SecretNoise}
+	made := ledger.Config{Unit: j.Unit, Relation: accountant.AddRemove, Epsilon: j.Epsilon, Delta: j.Delta, Noise: ledger.SecretNoise,
+		Accountant: accountant.ByAuto}
 	if !j.releasable() {
 		made.Noise = ledger.SeededNoise
-	}
-	if j.Method != DPSGD {
-		made.Accountant = accountant.ByAuto
 	}
 	return run.File{Path: j.dir.Private(ledgerFile), New: made, Warn: j.Warn,
 		Expect: run.Expect{Relation: made.Relation, Unit: made.Unit, Epsilon: made.Epsilon, Delta: made.Delta, Mode: &made.Mode}}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/statement"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/features"
@@ -44,11 +45,9 @@ func (m *model) look(ctx context.Context) (data [32]byte, err error) {
 		m.Say("  the public rows vary in no more directions than there are classes, so a linear model of the columns is weak")
 	}
 	file := m.ledger()
-	account := file.New
-	if m.begun {
-		if account, _, err = file.Look(); err != nil {
-			return data, err
-		}
+	account, fresh, err := file.Look()
+	if err != nil {
+		return data, err
 	}
 	m.cfg.Shared = &recipe.Shared{File: file, Account: account}
 	if err := m.cfg.Validate(); err != nil {
@@ -62,8 +61,14 @@ func (m *model) look(ctx context.Context) (data [32]byte, err error) {
 		m.Say(fmt.Sprintf("rows of one %s: up to %d are used; their gradients are averaged and count as one, so epsilon covers all of them",
 			m.Unit, m.RowsPerUnit))
 	}
-	if !m.begun {
-		if err := m.cfg.TryLedger(ctx); err != nil {
+	if fresh {
+		err := m.cfg.TryLedger(ctx)
+		if errors.Is(err, recipe.ErrUncovered) {
+			file.New.Accountant = accountant.ByRDP
+			m.cfg.Shared = &recipe.Shared{File: file, Account: file.New}
+			err = m.cfg.TryLedger(ctx)
+		}
+		if err != nil {
 			return data, err
 		}
 	}

@@ -22,6 +22,10 @@ const relation = accountant.AddRemove
 // ErrBudget reports that no noise meets the epsilon of a plan, because the statistics alone cost more.
 var ErrBudget = errors.New("recipe: the budget is too small")
 
+// ErrUncovered reports that a ledger uses privacy loss distributions, but the noise of a plan is so small that
+// the charge would not cover discrete noise.
+var ErrUncovered = errors.New("recipe: at so little noise DP-SGD charges only ledgers of accountant rdp")
+
 // ErrSpent reports that a shared ledger has no budget left for a training.
 var ErrSpent = errors.New("recipe: the ledger has nothing left for a model")
 
@@ -33,7 +37,10 @@ type claim struct {
 	draws int
 }
 
-const latticeShare = 1e-3 // of delta
+const (
+	latticeShare = 1e-3 // of delta
+	coverShare   = 1e-4 // of the delta of a ledger, charged with each event
+)
 
 func (p Plan) claim(s Shape, delta float64) (claim, error) {
 	columns, err := p.Recipe.Columns(s)
@@ -49,6 +56,18 @@ func (p Plan) claim(s Shape, delta float64) (claim, error) {
 		draws += columns + features.Channels*(features.Channels+1)/2
 	}
 	return claim{delta, draws}, nil
+}
+
+// charges returns the charged events of a plan. A ledger that uses privacy loss distributions is also charged
+// for the difference between discrete and continuous noise.
+func (c Config) charges(p Plan, noise float64) []accountant.Event {
+	events := p.events(noise)
+	if c.Shared != nil && c.Shared.Account.Method() != accountant.ByRDP {
+		for i, e := range events {
+			events[i] = accountant.WithFailure{Event: e, Delta: coverShare * c.Shared.Account.Delta}
+		}
+	}
+	return events
 }
 
 // together returns the composition of all trainings, and the claim for this composition.
@@ -188,7 +207,7 @@ func (c Config) TryLedger(ctx context.Context) error {
 		File: c.Shared.File, Kind: kind, Stages: make([]run.Stage, 1),
 		Plan: func(ctx context.Context, before *run.Before) (run.Plan, error) {
 			noise, err := c.chooseNoise(ctx, before.Ledger, c.Plans[0])
-			return run.Plan{Events: [][]accountant.Event{c.Plans[0].events(noise)}}, err
+			return run.Plan{Events: [][]accountant.Event{c.charges(c.Plans[0], noise)}}, err
 		},
 	}
 	if c.Shared.Account.Noise == ledger.SeededNoise {
@@ -212,23 +231,29 @@ const leastLeft = 1e-3
 // p.Epsilon or for the remaining budget of the shared ledger. The argument shared is nil for a run with its
 // own ledger.
 func (c Config) chooseNoise(ctx context.Context, shared *ledger.Ledger, p Plan) (float64, error) {
-	if shared != nil {
-		if method := shared.Config().Accountant; method != "" && method != accountant.ByRDP {
-			return 0, fmt.Errorf("recipe: %w: its accountant is %s, and DP-SGD charges ledgers of accountant rdp",
-				ledger.ErrUnfit, method)
-		}
-	}
+	to, err := p.claim(c.Shape(), c.Delta)
+	noise := p.NoiseMultiplier
 	switch {
-	case p.NoiseMultiplier != 0:
-		return p.NoiseMultiplier, nil
+	case err != nil:
+	case noise != 0:
 	case p.Epsilon != 0:
-		to, err := p.claim(c.Shape(), c.Delta)
-		if err != nil {
-			return 0, err
-		}
-		return to.calibrate(ctx, p)
+		noise, err = to.calibrate(ctx, p)
+	default:
+		noise, err = c.leastNoise(ctx, shared, p)
 	}
-	noise, err := shared.LeastNoise(ctx, func(noise float64) (accountant.Event, error) { return p.Event(noise), nil })
+	if err != nil {
+		return 0, err
+	}
+	for _, e := range c.charges(p, noise) {
+		if e, ok := e.(accountant.WithFailure); ok && !dpsgd.LatticeCovered(e.Event, e.Delta, to.draws) {
+			return 0, ErrUncovered
+		}
+	}
+	return noise, nil
+}
+
+func (c Config) leastNoise(ctx context.Context, shared *ledger.Ledger, p Plan) (float64, error) {
+	noise, err := shared.LeastNoise(ctx, func(noise float64) (accountant.Event, error) { return whole(c.charges(p, noise)), nil })
 	left := shared.Left().Epsilon
 	switch {
 	case errors.Is(err, accountant.ErrNoBracket), err == nil && left < leastLeft:

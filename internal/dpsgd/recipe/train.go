@@ -98,7 +98,7 @@ func (j *job) released(ctx context.Context, done state) (row Row, err error) {
 					j.noise, err = j.settle(ctx, before.Ledger)
 				}
 			}
-			plan.Events, plan.Inputs = [][]accountant.Event{j.plan.events(j.noise)}, j.hash[:]
+			plan.Events, plan.Inputs = [][]accountant.Event{j.charges(j.plan, j.noise)}, j.hash[:]
 			plan.Settings = j.withNoise(j.noise)
 			return plan, err
 		},
