@@ -138,8 +138,8 @@ func (j *job) writeBytes(name string, text []byte) error {
 }
 
 func (j *job) ledger() run.File {
-	made := ledger.Config{Unit: j.Unit, Relation: accountant.AddRemove, Epsilon: j.Epsilon, Delta: j.Delta, Noise: ledger.SecretNoise,
-		Accountant: accountant.ByAuto}
+	made := ledger.Config{Unit: j.Unit, Relation: accountant.AddRemove, Epsilon: j.Epsilon, Delta: j.Delta, Noise: ledger.SecretNoise}
+	made.Accountant = accountant.ByAuto
 	if !j.releasable() {
 		made.Noise = ledger.SeededNoise
 	}
