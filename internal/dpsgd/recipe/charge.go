@@ -22,8 +22,8 @@ const relation = accountant.AddRemove
 // ErrBudget reports that no noise meets the epsilon of a plan, because the statistics alone cost more.
 var ErrBudget = errors.New("recipe: the budget is too small")
 
-// ErrUncovered reports that a ledger uses privacy loss distributions, but the noise of a plan is so small that
-// the charge would not cover discrete noise.
+// ErrUncovered reports that a ledger uses privacy loss distributions, but the noise of a plan is so small
+// that the charge would not cover discrete noise.
 var ErrUncovered = errors.New("recipe: at so little noise DP-SGD charges only ledgers of accountant rdp")
 
 // ErrSpent reports that a shared ledger has no budget left for a training.
