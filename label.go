@@ -18,13 +18,13 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// Labels describes the released labels. All fields are public.
+// Labels describes released labels. All fields are public.
 type Labels struct {
 	label.Result         // queries, answers, mechanism and cost
 	Labels       []Asked // the answered and declined queries, in order
 }
 
-// Asked is one query and the released label.
+// Asked is one query with its released label.
 type Asked struct {
 	Query int    // index from the start of the votes
 	Class int    // -1 if the mechanism declined to answer
@@ -35,25 +35,27 @@ type Asked struct {
 type LabelOptions struct {
 	Budget
 	Out string // path of the labels, as CSV
-	// TeacherAccuracy is the accuracy of one teacher, or 0 if unknown. The released plan depends on this
-	// value, so it must come from public data and never from votes of the private teachers. For example,
-	// measure similar teachers that are trained on public rows. If TeacherAccuracy is 0 and NoPilot is false,
-	// a pilot is charged and released first, and a new ledger has mode Filter (see [label.Pilot]).
+	// TeacherAccuracy is the accuracy of one teacher, or 0 if unknown. The released plan depends on
+	// TeacherAccuracy, so TeacherAccuracy must come from public data and never from votes of the private
+	// teachers. For example, measure similar teachers that are trained on public rows. If TeacherAccuracy is
+	// 0 and NoPilot is false, a pilot is charged and released first, and a new ledger has mode Filter (see
+	// [label.Pilot]).
 	TeacherAccuracy float64
-	// If TeacherAccuracy is 0, NoPilot replaces the pilot by an assumed accuracy of 88 %.
+	// NoPilot replaces the pilot by an assumed accuracy of 88 %. It has an effect only if TeacherAccuracy is
+	// 0.
 	NoPilot bool
-	// MinAccuracy is the least fraction of labels that must equal the plurality; default 0.9.
+	// MinAccuracy is the minimum fraction of labels that must equal the plurality of the votes; default 0.9.
 	MinAccuracy float64
-	// Teachers is the number of teachers, or 0 if it is not given. If a file has more teachers than queries,
-	// Teachers confirms that the file is not transposed. For counts, set votes.Options.Teachers instead.
+	// Teachers is the number of teachers, or 0 if unknown. If a file has more teachers than queries, Teachers
+	// confirms that the file is not transposed. For counts, set votes.Options.Teachers instead.
 	Teachers int
 	// Pool names the set of public records that contains the queries; default "pool".
 	Pool string
 }
 
-// Label releases labels from votes and writes them to LabelOptions.Out. It first checks the votes. A finding
-// that would invalidate epsilon, such as one teacher voting twice, is a [*fault.Error]. It then plans from
-// public numbers and, if needed, a pilot. If no plan gives enough labels with MinAccuracy, no label is
+// Label releases labels from votes and writes the labels to LabelOptions.Out. Label first audits the votes. A
+// finding that would invalidate epsilon, such as one teacher voting twice, is a [*fault.Error]. It then plans
+// from public numbers and, if needed, a pilot. If no plan gives enough labels with MinAccuracy, no label is
 // charged. In this case the [*fault.Error] contains a remedy and wraps a [*plan.NoPlanError].
 func Label(ctx context.Context, v *votes.Source, o LabelOptions) (Labels, error) {
 	file, err := o.file(o.Out)
@@ -177,12 +179,12 @@ type Budget struct {
 	Delta   float64 // far below 1/n for n units
 	Ledger  string  // path of the ledger, which is created if missing
 	Unit    string  // privacy unit of a new ledger; default "record"
-	// If Shared is true, a new ledger has mode Filter, in which later runs may charge the rest of the budget.
-	// Otherwise a new ledger has mode Filter only if a pilot is charged.
+	// Shared gives a new ledger mode Filter, in which later runs may charge the rest of the budget. If Shared
+	// is false, a new ledger has mode Filter only if a pilot is charged.
 	Shared bool
-	// Seed, if not nil, determines all noise, so results are repeatable but not releasable.
+	// Seed, if not nil, determines all noise. Results are then repeatable but not releasable.
 	Seed *uint64
-	// Warn, if set, receives warnings that do not stop the call.
+	// Warn, if not nil, receives warnings that do not stop the call.
 	Warn func(string)
 }
 
@@ -204,8 +206,8 @@ func (b Budget) file(out string) (run.File, error) {
 	return run.File{Path: b.Ledger, New: made, Expect: expect, Warn: b.Warn}, nil
 }
 
-// Verify checks a ledger and returns its summary. A ledger is refused if it is damaged, or older than its
-// stored heads. Heads are hashes beside the ledger and in the user's state folder.
+// Verify checks the ledger at path and returns a summary. The error is not nil if the ledger is damaged, or
+// if it lacks entries whose hashes are stored beside the ledger or in the user's state folder.
 func Verify(path string) (ledger.Summary, error) {
 	known, err := run.ReadHeads(path)
 	if err != nil {

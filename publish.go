@@ -20,14 +20,14 @@ type PublishOptions struct {
 
 	Private, Public dataset.Source
 	Reading         dataset.Reading
-	// Method is the way to learn from private rows. If it is "nearest", every unit votes on the public rows
-	// nearest to the unit. If it is "sample", the nearest units of a random sample vote. If it is "pate",
-	// teachers vote, and "dpsgd" trains one linear model. The default "auto" stands for "pate" if a field for
-	// teachers is set, or for "nearest" if Ranges is set. Otherwise the method is chosen from public numbers.
+	// Method is the way to learn from private rows: "nearest" (every unit votes on the public rows nearest to
+	// it), "sample" (the nearest units of a random sample vote), "pate" (teachers vote) or "dpsgd" (one
+	// linear model is trained). The default "auto" means "pate" if a field for teachers is set, and "nearest"
+	// if Ranges is set. Otherwise Publish chooses by public numbers.
 	Method string
 	// Size is the approximate number of private units if this number is public, or 0 if it is secret. All
-	// methods except "pate" require Size. For method "pate", Size determines the number of teachers. For
-	// other methods, it determines the noise and the sampling.
+	// methods except "pate" require Size. For "pate", Size determines the number of teachers. For other
+	// methods, Size determines the noise and the sampling.
 	Size int
 
 	Teachers        int     // default: computed from Size, or 100
@@ -36,9 +36,9 @@ type PublishOptions struct {
 	MinAccuracy     float64 // least fraction of labels that must equal the teachers' plurality; default 0.9
 
 	// Ranges is a file that declares the ranges of all columns, if there are no public rows. Queries are
-	// drawn from these ranges. If Pool is "marginals", they are drawn from noisy counts of columns of the
-	// private rows. If Pool is "tree", noisy counts of pairs of columns are also used. Counts take a part of
-	// the budget. By default Pool is "none", and no counts are used.
+	// drawn from these ranges. If Pool is "marginals", queries are drawn from noisy counts of single columns
+	// of the private rows. If Pool is "tree", noisy counts of pairs of columns are used too. Noisy counts
+	// take a part of the budget. By default Pool is "none", and no counts are used.
 	Ranges string
 	Pool   string
 
@@ -67,16 +67,16 @@ type Published struct {
 	Files      []string // paths of the published files
 }
 
-// Publish carries out a publication under one ledger. Public rows are labelled by votes of the private units
+// Publish carries out a publication with one ledger. Public rows are labelled by votes of the private units
 // near them, or by votes of teachers with disjoint partitions of the private rows. Publish releases as many
-// labels as the budget allows, trains a student on these labels, and writes a privacy statement. If the
-// method is "dpsgd", it trains one private model instead. The plan depends only on public numbers and is
-// checked before the ledger is charged. If no plan gives enough labels with MinAccuracy, the [*fault.Error]
-// wraps a [*plan.NoPlanError].
+// labels as the budget allows, trains a student on these labels, and writes a privacy statement. For method
+// "dpsgd", Publish trains one private model instead. The plan depends only on public numbers and is checked
+// before the ledger is charged. If no plan gives enough labels with MinAccuracy, the [*fault.Error] wraps a
+// [*plan.NoPlanError].
 //
 // A second call with the same options resumes an interrupted run, with the same noise and at no further cost.
-// For a complete run, it compares the files with the ledger. If the folder has a different run, the error is
-// [run.ErrOtherRun].
+// For a complete run, Publish compares the files with the ledger. If the folder has a different run, the
+// error is [run.ErrOtherRun].
 func Publish(ctx context.Context, o PublishOptions) (Published, error) {
 	c := publish.Config{Settings: publish.Settings{Private: o.Private, Public: o.Public, Reading: o.Reading,
 		Epsilon: o.Epsilon, Delta: o.Delta, Unit: o.Unit, Seed: o.Seed, Method: o.Method,

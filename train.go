@@ -40,10 +40,10 @@ type noise struct {
 	Multiplier float64 `json:"noise_multiplier"`
 }
 
-// Train trains model in place with [dpsgd.Train] and saves it as TrainOptions.Out (see [nn.Model.Load]).
+// Train trains model in place with [dpsgd.Train] and saves model to TrainOptions.Out (see [nn.Model.Load]).
 // Train chooses the least noise that fits the remaining budget, so cfg.NoiseMultiplier must be 0. Each
-// privacy unit must have at most one row. The ledger is charged before the first step. The file appears under
-// its name after its hash is committed to the ledger. After an error the model is unchanged.
+// privacy unit must have at most one row. Train charges the ledger before the first step, and commits the
+// hash of the file to the ledger before the file appears. After an error the model is unchanged.
 //
 // Data, configuration and initial parameters identify a run. A second call with the same arguments resumes an
 // interrupted run with the same noise, or loads the file of a complete run.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// Error is a failure with text for people. It never contains private data.
+// Error is an error whose text states what is wrong, why, and what to do. The text contains no private data.
 type Error struct {
 	File string // path or name of the input; may be empty
 	Row  int    // 1-based line at which the wrong row begins; 0 if no row is wrong
@@ -47,7 +47,7 @@ func (e *Error) what() string {
 	return text + e.What
 }
 
-// Words is the text of an error. If Error.Why is empty, Why is the text of the cause.
+// Words holds the text of an error. If [Error.Why] is empty, the field Why holds the text of the cause.
 type Words struct {
 	What, Why, Fix string
 	Check          bool

@@ -13,14 +13,15 @@ import (
 	"github.com/rogpeppe/go-internal/lockedfile"
 )
 
-// WriteFile writes the file at path atomically. The function write fills a temporary file next to path, which
-// only the owner can read. WriteFile then syncs this file, renames it to path and syncs the folder. After an
-// error before the rename, path is unchanged and the temporary file is removed.
+// WriteFile writes the file at path atomically. The function write fills a temporary file in the same folder,
+// which only the owner can read. WriteFile then syncs the temporary file, renames it to path and syncs the
+// folder. If an error occurs before the rename, path is unchanged and the temporary file is removed.
 func WriteFile(path string, mode os.FileMode, write func(io.Writer) error) error {
 	return WriteTagged(path, "", mode, write)
 }
 
-// WriteTagged is [WriteFile] with a tag in the name of the temporary file. [Sweep] finds the file by the tag.
+// WriteTagged is [WriteFile] with the argument tag in the name of the temporary file, by which [Sweep] finds
+// the file.
 func WriteTagged(path, tag string, mode os.FileMode, write func(io.Writer) error) (err error) {
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, temporary(path, tag))
@@ -56,7 +57,6 @@ func WriteTagged(path, tag string, mode os.FileMode, write func(io.Writer) error
 	return SyncDir(dir)
 }
 
-// WriteBytes writes data to a file like [WriteFile].
 func WriteBytes(path string, mode os.FileMode, data []byte) error {
 	return WriteFile(path, mode, func(w io.Writer) error {
 		_, err := w.Write(data)
@@ -64,8 +64,9 @@ func WriteBytes(path string, mode os.FileMode, data []byte) error {
 	})
 }
 
-// Lock locks a file. It waits until no other process holds the lock or ctx ends. Only the owner can open the
-// file, because any process that can open the file can hold the lock.
+// Lock locks the file at path until unlock is called. It waits until no other process holds the lock, or
+// until ctx is done. Only the owner can open the file, because any process that can open the file can hold
+// the lock.
 func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	f, err := Wait(ctx, "durable: waiting for another process to leave the folder", func() (*lockedfile.File, error) {
 		f, err := lockedfile.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -80,8 +81,8 @@ func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	return func() { _ = f.Close() }, nil // nothing was written
 }
 
-// Wait calls open and returns its result. If ctx ends first, Wait returns an error that begins with the text
-// in the argument waiting, and later closes the result of open.
+// Wait calls open and returns the result of open. If ctx is done first, Wait returns an error that begins
+// with the argument waiting, and closes the result of open when open returns.
 func Wait[T io.Closer](ctx context.Context, waiting string, open func() (T, error)) (T, error) {
 	var opened, none T
 	done := make(chan error, 1)
@@ -103,8 +104,8 @@ func Wait[T io.Closer](ctx context.Context, waiting string, open func() (T, erro
 	}
 }
 
-// Sweep removes the temporary files with this tag next to path, if possible. No other process may write files
-// with this tag.
+// Sweep removes the temporary files for path that [WriteTagged] made with the argument tag. No other process
+// may write files with this tag at the same time. Errors are ignored.
 func Sweep(path, tag string) {
 	before, after, _ := strings.Cut(temporary(path, tag), "*")
 	sweep(filepath.Dir(path), func(name string) (random string) {
@@ -117,8 +118,8 @@ func Sweep(path, tag string) {
 	})
 }
 
-// SweepFolder removes the temporary files of this package in a folder, if possible. No process may write to
-// the folder at the same time.
+// SweepFolder removes all temporary files of this package in the folder dir. No process may write to the
+// folder at the same time. Errors are ignored.
 func SweepFolder(dir string) {
 	sweep(dir, func(name string) (random string) {
 		name, ours := strings.CutSuffix(name, ".tmp")

@@ -5,7 +5,8 @@ import (
 	"syscall"
 )
 
-// statusTime returns the time of the last change of a file or its attributes, or nil. Users cannot set it.
+// statusTime returns the time of the last change of a file's contents or attributes, which users cannot set,
+// or nil if the time is unknown.
 func statusTime(info fs.FileInfo) any {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return s.Ctimespec

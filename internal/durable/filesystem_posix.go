@@ -22,8 +22,8 @@ func SyncDir(dir string) error {
 	return nil
 }
 
-// Unnamed makes a temporary file without a name, which only its owner can read. If the name cannot be
-// removed, named is true and the caller must remove the file.
+// Unnamed makes a temporary file that only the owner can read, and removes the file's name. If the name
+// cannot be removed, named is true, and the caller must remove the file.
 func Unnamed(pattern string) (f *os.File, named bool, err error) {
 	if f, err = os.CreateTemp("", pattern); err != nil { // mode 0600
 		return nil, false, err

@@ -10,12 +10,13 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// patience is the longest time that rename waits if another process, such as a virus scanner, has the old
-// file open.
+// patience is the longest time for which rename waits until another process, such as a virus scanner, closes
+// the old file.
 const patience = 2 * time.Second
 
-// rename renames a synced file, replaces an existing file, and returns when the name is on disk. If the
-// existing file is open, rename waits, because Windows cannot replace an open file.
+// rename renames the synced file at from to to, replaces an existing file, and returns when the name is on
+// disk. If another process has the existing file open, rename waits at most patience, because Windows cannot
+// replace an open file.
 func rename(from, to string) error {
 	fail := func(err error) error { return &os.LinkError{Op: "rename", Old: from, New: to, Err: err} }
 	old, err := windows.UTF16PtrFromString(from)
@@ -39,9 +40,9 @@ func rename(from, to string) error {
 	}
 }
 
-// SyncDir flushes the names in a folder to disk, if the file system supports flushing. Otherwise it does
-// nothing: the rename in [WriteFile] reaches the disk before it returns, and NTFS keeps the order of
-// operations.
+// SyncDir flushes the names in a folder to disk, if the file system supports it, and otherwise does nothing.
+// Nothing is lost then: the rename in [WriteFile] reaches the disk before it returns, and NTFS keeps the
+// order of operations.
 func SyncDir(dir string) error {
 	name, err := windows.UTF16PtrFromString(dir)
 	if err != nil {
@@ -66,7 +67,8 @@ func SyncDir(dir string) error {
 	return nil
 }
 
-// Unnamed makes a temporary file that is removed when it is closed or its process ends. named is false.
+// Unnamed makes a temporary file that the system removes when the file is closed or the process ends. The
+// result named is always false.
 func Unnamed(pattern string) (f *os.File, named bool, err error) {
 	made, err := os.CreateTemp("", pattern)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nameless makes a file without a name in dir. If the file system does not support such files, known is
-// false.
+// nameless makes a file without a name in dir, and closes the file. The result known is false if the file
+// system does not support files without names.
 func nameless(dir string) (known bool, err error) {
 	f, err := os.OpenFile(dir, unix.O_TMPFILE|os.O_WRONLY, 0o600)
 	for _, unknown := range []error{unix.EOPNOTSUPP, unix.EISDIR, unix.EINVAL} {
@@ -24,7 +24,8 @@ func nameless(dir string) (known bool, err error) {
 	return true, err
 }
 
-// statusTime returns the time of the last change of a file or its attributes, or nil. Users cannot set it.
+// statusTime returns the time of the last change of a file's contents or attributes, which users cannot set,
+// or nil if the time is unknown.
 func statusTime(info fs.FileInfo) any {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return s.Ctim

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// Exposed returns an error if another user may have written the file or folder. It checks the owner and the
-// write permissions of group and others.
+// Exposed returns an error if a user other than the owner could have written the file or folder. It checks
+// the owner and the write permissions of group and others.
 func Exposed(_ string, info fs.FileInfo) error {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok && s.Uid != uint32(os.Geteuid()) {
 		return fmt.Errorf("belongs to user %d", s.Uid)
@@ -21,7 +21,7 @@ func Exposed(_ string, info fs.FileInfo) error {
 	return nil
 }
 
-// Readable returns an error if the mode of info lets other users read.
+// Readable returns an error if the permissions in info let group or others read.
 func Readable(_ string, info fs.FileInfo) error {
 	if info.Mode().Perm()&0o044 != 0 {
 		return fmt.Errorf("can be read by other users (mode %v)", info.Mode())
@@ -29,7 +29,7 @@ func Readable(_ string, info fs.FileInfo) error {
 	return nil
 }
 
-// KeepPrivate does nothing, because the mode of a new file limits its readers.
+// KeepPrivate does nothing, because the mode with which a file is created limits its readers.
 func KeepPrivate(string) error { return nil }
 
 func share(string) error { return nil }

@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// mayRead holds the rights to read a file, and mayWrite the rights to change its contents or its name.
+// mayRead holds the rights to read a file, and mayWrite holds the rights to change the file's contents, name
+// or permissions.
 const (
 	mayRead  = windows.FILE_READ_DATA | windows.GENERIC_READ | windows.GENERIC_ALL
 	mayWrite = windows.FILE_WRITE_DATA | windows.FILE_APPEND_DATA | fileDeleteChild | windows.DELETE |
@@ -18,11 +19,12 @@ const (
 	fileDeleteChild = 0x40
 )
 
-// Exposed returns an error if another user may have written the file or folder at path, except the system and
-// the administrators. It checks the owner and the write permissions.
+// Exposed returns an error if the access list of path lets a user write, other than this user, the system and
+// the administrators. It also checks the owner.
 func Exposed(path string, _ fs.FileInfo) error { return granted(path, mayWrite, "write to it") }
 
-// Readable returns an error if the access list of path lets other users read.
+// Readable returns an error if the access list of path lets a user read, other than this user, the system and
+// the administrators.
 func Readable(path string, _ fs.FileInfo) error { return granted(path, mayRead, "read it") }
 
 func ours() (user *windows.SID, all []*windows.SID, err error) {
@@ -41,8 +43,8 @@ func ours() (user *windows.SID, all []*windows.SID, err error) {
 	return token.User.Sid, all, nil
 }
 
-// granted returns an error if another account has one of the rights for path. In the error, the text action
-// describes the rights.
+// granted returns an error if another account has one of the given rights for path. The argument action is
+// the text for the rights in the error.
 func granted(path string, rights windows.ACCESS_MASK, action string) error {
 	_, all, err := ours()
 	if err != nil {
@@ -101,8 +103,8 @@ func account(sid *windows.SID) string {
 	return sid.String()
 }
 
-// KeepPrivate limits access to a new file or folder, and to its future contents, to this user, the system and
-// the administrators. By default a new file inherits the access list of its folder.
+// KeepPrivate limits access to a new file or folder, and to files created in the folder later, to this user,
+// the system and the administrators. By default Windows gives a new file the access list of the folder.
 func KeepPrivate(path string) error {
 	user, _, err := ours()
 	if err != nil {

@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 )
 
-// ErrExposed matches the error for a secret that another user may have read or written.
+// ErrExposed matches the error for a secret file that another user could have read or written.
 var ErrExposed = errors.New("durable: not this user's alone")
 
-// ReadSecret reads a file that only its owner can read and write. The error is ErrExposed for a file of
-// another user, a file that other users can open, or anything but a regular file.
+// ReadSecret reads a regular file that only the owner can read and write. If other users can open the file or
+// own it, or if it is not a regular file, the error matches [ErrExposed].
 func ReadSecret(path string) ([]byte, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -45,8 +45,8 @@ func ReadSecret(path string) ([]byte, error) {
 	return text[:n], nil
 }
 
-// PrivateFolder makes a folder for secrets, with its parents. An existing folder must belong to this user,
-// must not be writable for other users, and must not be a link.
+// PrivateFolder makes a folder for secrets and its parents. If the folder exists, it must belong to this
+// user, must not be writable for other users, and must not be a link.
 func PrivateFolder(path string) error {
 	if err := MkdirAll(path, 0o700); err != nil {
 		return err
@@ -64,7 +64,7 @@ func PrivateFolder(path string) error {
 	return nil
 }
 
-// MkdirAll is like os.MkdirAll, but returns only after the names of the new folders are on disk.
+// MkdirAll is [os.MkdirAll], but returns only when the names of the new folders are on disk.
 func MkdirAll(path string, mode os.FileMode) error {
 	var made []string // innermost first
 	for dir := filepath.Clean(path); ; dir = filepath.Dir(dir) {
@@ -105,8 +105,9 @@ func OpenRegular(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// Unchanged reports whether an earlier info (was) and a later info (is) describe the same file, with no write
-// in between. It compares sizes, modification times and, if known, the times at which the attributes changed.
+// Unchanged reports whether two results of Stat, was and is, describe the same file without a write in
+// between. It compares the sizes, the modification times and, if known, the times at which the attributes
+// changed.
 func Unchanged(was, is fs.FileInfo) bool {
 	return os.SameFile(was, is) && is.Size() == was.Size() && is.ModTime().Equal(was.ModTime()) &&
 		statusTime(was) == statusTime(is)

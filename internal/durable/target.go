@@ -11,7 +11,8 @@ import (
 	"path/filepath"
 )
 
-// Same reports whether a and b are the same file, if links are followed. The files need not exist.
+// Same reports whether the paths a and b lead to the same file after links are followed. The files need not
+// exist.
 func Same(a, b string) (bool, error) {
 	first, err := resolve(a)
 	if err != nil {
@@ -34,8 +35,8 @@ func Same(a, b string) (bool, error) {
 	return false, fmt.Errorf("durable: %w", err)
 }
 
-// Within reports whether path is dir or a file below dir. It follows links, and recognises hard links and
-// other names of the same file. Neither path needs to exist.
+// Within reports whether path is dir or lies below dir after links are followed. It recognises hard links and
+// other names of the same file. Neither path must exist.
 func Within(path, dir string) (bool, error) {
 	at, err := resolve(path)
 	if err != nil {
@@ -107,7 +108,7 @@ func resolve(path string) (string, error) {
 	return "", fmt.Errorf("durable: %s: too many links", path)
 }
 
-// Exists reports whether path exists, even if it is a link to a missing file.
+// Exists reports whether path exists. A link to a missing file exists.
 func Exists(path string) (bool, error) {
 	_, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -119,7 +120,7 @@ func Exists(path string) (bool, error) {
 	return true, nil
 }
 
-// Writable returns an error if WriteFile would fail because the folder of path is missing or not writable.
+// Writable returns an error if [WriteFile] could not create a file in the folder of path.
 func Writable(path string) error {
 	if known, err := nameless(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("durable: %w", err)
@@ -139,7 +140,7 @@ func Writable(path string) error {
 	return nil
 }
 
-// Holds reports whether the file at path contains exactly the bytes that the function write writes.
+// Holds reports whether the file at path contains exactly the bytes that the function write produces.
 func Holds(path string, write func(io.Writer) error) (bool, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {

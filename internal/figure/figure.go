@@ -1,5 +1,5 @@
-// Package figure draws lines in one plot as SVG. The name of a line is printed at the end of the line.
-// Colours are classes of a style sheet. An SVG file includes its style sheet, and an HTML page must have one.
+// Package figure draws plots of lines as SVG. The name of each line is printed at the line's end. Colours are
+// classes of a style sheet, which an SVG file includes and an HTML page must define.
 package figure
 
 import (
@@ -14,7 +14,6 @@ import (
 	"unicode/utf8"
 )
 
-// Figure is a plot of lines.
 type Figure struct {
 	Title string // accessible name
 	Mark  string // warning above the plot; may be empty
@@ -32,20 +31,21 @@ type Line struct {
 	Points []Point
 }
 
-// Point is a point of a line, with an error bar from Low to High if High is above Low.
+// Point is a point of a line. If High is above Low, the point has an error bar from Low to High.
 type Point struct{ X, Y, Low, High float64 }
 
-// Colours is the number of colours, whose classes are s0 to s7.
+// Colours is the number of line colours. Their classes in the style sheet are s0 to s7.
 const Colours = 8
 
-// Size is the size of a drawing in pixels. Left is the width of tick labels, and Right is the width of line
-// names.
+// Size is the size of a plot in pixels. Left is the width of tick labels, and Right is the width of the names
+// of lines.
 type Size struct {
 	Class                            string
 	Width, Height, Left, Right, Font float64
 }
 
-// HTML returns the plot in all sizes. The page's style sheet must define the classes of colours and sizes.
+// HTML returns the plot once for each of the given sizes. The style sheet of the page must define the classes
+// of colours and sizes.
 func (f Figure) HTML(sizes ...Size) template.HTML {
 	var b strings.Builder
 	for _, s := range sizes {
@@ -54,7 +54,8 @@ func (f Figure) HTML(sizes ...Size) template.HTML {
 	return template.HTML(b.String())
 }
 
-// SVG returns an SVG file that includes its style sheet, with space for the longest name.
+// SVG returns the plot as an SVG file that includes a style sheet. The plot is wide enough for the longest
+// name.
 func (f Figure) SVG() []byte {
 	names := 0
 	for _, l := range f.Lines {
@@ -161,8 +162,8 @@ func (l Line) end() Point {
 	return l.Points[len(l.Points)-1]
 }
 
-// apart moves labels so that their distances are at least the argument step and their positions are from low
-// to high. If the space is too small, labels may be below low.
+// apart moves the label positions at so that neighbouring labels are at least step apart, within low to high.
+// If the space is too small, the lowest labels go below low.
 func apart(at []float64, step, low, high float64) []float64 {
 	out, rank := slices.Clone(at), make([]int, len(at))
 	for i := range rank {
@@ -182,8 +183,7 @@ func apart(at []float64, step, low, high float64) []float64 {
 	return out
 }
 
-// Axis is an axis of a plot. If Low and High are equal, the axis ends at the least and the greatest value of
-// the lines.
+// Axis is an axis of a plot. If Low and High are equal, the axis covers the values of all lines.
 type Axis struct {
 	Label     string
 	Low, High float64

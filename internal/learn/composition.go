@@ -81,17 +81,18 @@ func composed(epsilon float64, runs int, delta float64) totals {
 	}
 }
 
-// misprintedDrift returns the epsilon of advanced composition in a formula with a misprint: a factor epsilon
-// is missing.
+// misprintedDrift returns the epsilon that a misprinted formula of advanced composition gives for k
+// mechanisms. The formula lacks one factor epsilon.
 func misprintedDrift(epsilon, k, delta float64) float64 {
 	return k*math.Tanh(epsilon/2) + noDrift(epsilon, k, delta)
 }
 
-// noDrift returns the epsilon of advanced composition without the mean of the total privacy loss.
+// noDrift returns the epsilon of advanced composition for k mechanisms without the term for the expected
+// privacy loss.
 func noDrift(epsilon, k, delta float64) float64 { return epsilon * math.Sqrt(2*k*math.Log(1/delta)) }
 
-// Paid reserves an event on a new ledger with a huge budget, because mechanisms need a reservation even for a
-// trace.
+// Paid reserves the event e on a new ledger with a huge budget, because mechanisms run only with a
+// reservation.
 func Paid(e accountant.Event, relation accountant.Relation) (*ledger.Reservation, error) {
 	budget, err := ledger.New(ledger.Config{
 		Unit: "record", Relation: relation, Epsilon: 1e300, Delta: math.Nextafter(1, 0), Orders: []float64{2}, Noise: ledger.SeededNoise,

@@ -148,15 +148,15 @@ func (in gradientInputs) mistakes(l *lesson, all accountant.Event, steps []Train
 	l.mistake("divide")
 }
 
-// TrainingStep is one step of training: the parameters before and after the step, and the gradients of the
-// sampled rows before and after clipping.
+// TrainingStep holds the parameters before and after one step of DP-SGD, and the gradients of the sampled
+// rows before and after clipping.
 type TrainingStep struct {
 	Before, After      []float64
 	Rows               []int
 	Gradients, Clipped [][]float64
 }
 
-// Watch trains a model and returns every step. The steps are private.
+// Watch trains model with [dpsgd.Train] and returns every step. The steps are private.
 func Watch(model dpsgd.Model, data dpsgd.Data, cfg dpsgd.Config, key rng.Key) ([]TrainingStep, error) {
 	watched := &watchedModel{Model: model}
 	cfg.Observe = func(dpsgd.Metrics) { watched.finish() }
@@ -176,8 +176,7 @@ type watchedModel struct {
 	open  bool
 }
 
-// begin returns the current step, or starts a step. The method finish also calls begin, because no worker is
-// called for an empty sample.
+// begin returns the current step. It first starts a step if none is open.
 func (m *watchedModel) begin() *TrainingStep {
 	if !m.open {
 		before := make([]float64, len(m.Parameters())) // the first step starts at 0
@@ -203,7 +202,7 @@ type watchedWorker struct {
 	model *watchedModel
 }
 
-// AddClipped also records each row's gradient.
+// AddClipped also stores each row's gradient before and after clipping in the current step.
 func (w *watchedWorker) AddClipped(sum []float32, data dpsgd.Data, rows []int, clip dpsgd.Clip) dpsgd.Tally {
 	s := w.model.begin()
 	for _, row := range rows {

@@ -17,7 +17,7 @@ import (
 
 type failure struct{ err error }
 
-// Must returns v. If err is not nil, it panics, so a caller must defer [Catch].
+// Must returns v if err is nil, and otherwise panics with err. A caller must defer [Catch].
 func Must[T any](v T, err error) T {
 	if err != nil {
 		panic(failure{err})
@@ -25,7 +25,7 @@ func Must[T any](v T, err error) T {
 	return v
 }
 
-// Catch stores the error of a failed [Must] in *err. The caller must defer Catch.
+// Catch is deferred by functions that call [Must]. It stores the error of a failed Must in *err.
 func Catch(err *error) {
 	switch p := recover().(type) {
 	case nil:
@@ -40,7 +40,7 @@ func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrInput, fmt.Errorf(format, args...))
 }
 
-// valid is like [Must], but errors match [ErrInput]. Use it for values that depend on inputs.
+// valid is [Must] for values that depend on inputs. The error matches [ErrInput].
 func valid[T any](v T, err error) T {
 	if err != nil {
 		err = invalid("%w", err)
@@ -90,10 +90,11 @@ func (l *lesson) section(id string) (heading, words string, f *Formula) {
 	return l.execute(headingOf(id)), Must(words, err), f
 }
 
-// step adds a section and its numbers as the next step. Each vector has a value for each class.
+// step appends a step with the text of section id and these numbers. Each vector in numbers has one value per
+// class.
 func (l *lesson) step(id string, numbers ...Number) { l.stepOver("", id, numbers...) }
 
-// stepOver is like step, but vectors have a value for each index, such as a record, instead of each class.
+// stepOver is step for vectors with one value per object that the argument index names, such as "record".
 func (l *lesson) stepOver(index, id string, numbers ...Number) {
 	heading, words, f := l.section(id)
 	l.Steps = append(l.Steps, Step{Name: heading, Words: words, Formula: f, Numbers: numbers, Index: index})
@@ -203,7 +204,7 @@ func (l *lesson) pure(events ...accountant.Event) float64 {
 	return epsilonBy(Must(theorems.NewBasic(accountant.AddRemove)), 0, events...)
 }
 
-// Mechanism is a mechanism that can be traced. Short, Long and Inputs come from the text file.
+// Mechanism is a mechanism that can be traced. The fields Short, Long and Inputs come from the text file.
 type Mechanism struct {
 	Name   string
 	Short  string
@@ -212,7 +213,6 @@ type Mechanism struct {
 	trace  func(*lesson)
 }
 
-// Input is a text parameter of a mechanism.
 type Input struct {
 	Name    string
 	Default string
@@ -224,7 +224,8 @@ type Options struct {
 	Delta float64 // delta of all epsilons, in (0, 1)
 }
 
-// Mechanisms returns all mechanisms in reading order. If a text file is unreadable, Run returns the error.
+// Mechanisms returns all mechanisms in reading order. If the text file of a mechanism is unreadable, its Run
+// returns the error.
 func Mechanisms() (all []Mechanism) {
 	for _, m := range []Mechanism{
 		{Name: "mean", trace: traceMean},
@@ -258,11 +259,10 @@ func Find(name string) (Mechanism, error) {
 	return Mechanism{}, fmt.Errorf("learn: no trace of %q: one of %s", name, strings.Join(names, ", "))
 }
 
-// ErrInput matches errors about the value of an input.
 var ErrInput = errors.New("learn: invalid input")
 
-// Run traces one run of the mechanism. Inputs that are not in values have defaults. Unknown inputs are
-// errors.
+// Run traces one run of the mechanism m. Inputs that are missing in values have their defaults. An unknown
+// input is an error.
 func (m Mechanism) Run(values map[string]string, o Options) (Trace, error) {
 	if !(o.Delta > 0 && o.Delta < 1) {
 		return Trace{}, fmt.Errorf("%w: Delta must lie strictly between 0 and 1, not %v", ErrInput, o.Delta)
@@ -294,8 +294,8 @@ func (m Mechanism) lesson(values map[string]string, o Options) (l *lesson, err e
 	return l, nil
 }
 
-// finite removes infinite scalars, because some published formulas are infinite for extreme inputs. An
-// infinite vector or cost is an error.
+// finite removes infinite scalars from the trace, because some published formulas are infinite for extreme
+// inputs. An infinite vector or cost is an error.
 func (t *Trace) finite() error {
 	infinite := func(n Number) bool {
 		return slices.ContainsFunc(n.Values, func(x float64) bool { return !mathx.IsFinite(x) })

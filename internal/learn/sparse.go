@@ -29,7 +29,7 @@ func (l *lesson) integers(name string) []int64 {
 	return out
 }
 
-// Compared is one run of a sparse vector mechanism with its noise.
+// Compared is one run of a sparse vector mechanism, with the noise of the run.
 type Compared struct {
 	Law   svt.Law
 	Rho   int64   // noise of the threshold
@@ -38,8 +38,8 @@ type Compared struct {
 	Found int // number of queries above the threshold
 }
 
-// Compare runs a sparse vector mechanism on values. The function draw returns the noise of a query or, for
-// question -1, of the threshold. Compare stops after law.Stop answers above the threshold.
+// Compare runs a sparse vector mechanism on values until law.Stop answers are above the threshold. The
+// function draw returns the noise of a question, or of the threshold for question -1.
 func Compare(law svt.Law, values []int64, draw func(n svt.Noise, question int) int64) Compared {
 	c := Compared{Law: law, Rho: draw(law.ThresholdNoise, -1)}
 	for i, v := range values {
@@ -150,7 +150,7 @@ func allBelow(law svt.Law, value float64, k int) float64 {
 	return valid(p, err)
 }
 
-// Broken is an incorrect sparse vector mechanism. On the inputs Here and There, the privacy loss exceeds the
+// Broken is an incorrect sparse vector mechanism. The inputs Here and There have a privacy loss above the
 // claimed epsilon.
 type Broken struct {
 	Law         svt.Law
@@ -158,8 +158,8 @@ type Broken struct {
 	Claimed     float64
 }
 
-// BrokenVariants returns the incorrect variants of Lyu, Su, Li 2017, section 3, and of the tests of package
-// svt, by name. The argument scale is the scale of the threshold noise in variant threshold-only.
+// BrokenVariants returns incorrect sparse vector mechanisms by name, from Lyu, Su, Li 2017, section 3, and
+// from the tests of package svt. The argument scale is the threshold noise of variant threshold-only.
 func BrokenVariants(scale float64) map[string]Broken {
 	laplace := func(scale float64) svt.Noise { return svt.Noise{Kind: svt.Laplace, Scale: scale} }
 	return map[string]Broken{

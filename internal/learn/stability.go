@@ -45,8 +45,8 @@ func plurality(counts []int) (winner int, distance int64) {
 	return valid(winner, err), distance
 }
 
-// ask runs m on one query, and returns the answer and the noise. To find the noise, it searches for the least
-// distance at which m releases with this key. Distance plus noise is then the threshold plus one.
+// ask runs m on one query, and returns the answer and the noise. The search for the noise finds the least
+// distance at which m releases with the same key. The noise is the threshold plus one, minus this distance.
 func ask[T any](m *stability.MStab, key rng.Key, value T, distance int64) (answer stability.Answer[T], noise int64) {
 	const far = 40 // the probability of noise beyond 2^far is negligible
 	at := func(distance int64) stability.Answer[T] { return Must(startStable[T](m, key).Ask(0, value, distance)) }
@@ -70,13 +70,13 @@ func startStable[T any](m *stability.MStab, key rng.Key) *stability.Session[T] {
 func first(a, _ float64) float64  { return a }
 func second(_, b float64) float64 { return b }
 
-// released and refused return the probabilities that m releases an answer at this distance, and that m does
-// not.
+// released returns the probability that m releases an answer at this distance, and refused the probability
+// that m refuses.
 func released(m *stability.MStab, distance int64) float64 { return math.Exp(first(m.Law(distance))) }
 func refused(m *stability.MStab, distance int64) float64  { return math.Exp(second(m.Law(distance))) }
 
-// refusalLoss returns the privacy loss of a refusal if one record changes the distance by the argument shift.
-// The larger distance is the threshold plus the argument far.
+// refusalLoss returns the privacy loss of a refusal between the distances m.Threshold()+far and
+// m.Threshold()+far-shift.
 func refusalLoss(m *stability.MStab, far, shift int64) float64 {
 	far += m.Threshold()
 	return second(m.Law(far-shift)) - second(m.Law(far))

@@ -150,8 +150,8 @@ func (in subsampleInputs) mistakes(l *lesson, m *stability.MStab, overlap int) {
 
 // sampPlan holds the numbers of M_samp (Smith, Thakurta 2013). Each model trains on a sample that contains
 // each record independently with probability gamma. With probability at least 1-delta, each record must be in
-// at most a fraction 2 gamma of the samples. Lecture notes use log(n/delta)/gamma^2 models, by Hoeffding's
-// inequality. For small gamma, Chernoff's inequality needs fewer models: log(n/delta)/((2 log 2 - 1) gamma).
+// at most a fraction 2 gamma of the samples. Lecture notes use log(n/delta)/gamma^2 models (Hoeffding's
+// inequality). For small gamma, log(n/delta)/((2 log 2 - 1) gamma) models suffice (Chernoff's inequality).
 type sampPlan struct {
 	gamma    float64 // epsilon/(32 log(1/delta))
 	chernoff int     // number of models by Chernoff's inequality

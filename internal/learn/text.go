@@ -26,8 +26,8 @@ func isCourse(heading string) bool {
 		strings.HasPrefix(heading, "Exercise ") || strings.HasPrefix(heading, "Solution ")
 }
 
-// Course returns the title of a chapter and the parts of the chapter by heading. Line breaks in parts have no
-// meaning.
+// Course returns the title of a chapter and the chapter's sections by heading. Line breaks in sections have
+// no meaning.
 func Course(name string) (title string, parts map[string]string, err error) {
 	t, err := readText(name)
 	title, _, _ = strings.Cut(t.title, ":")
@@ -77,8 +77,8 @@ func inputsOf(mechanism string) (inputs []Input) {
 	return inputs
 }
 
-// parseTexts parses the sections of texts. It stores a section under its id, and the heading under
-// headingOf(id). A section of a later text replaces an earlier section with the same id.
+// parseTexts parses the sections of all texts. It stores a section's body under the section's id, and the
+// heading under headingOf(id). A later text replaces sections of earlier texts with the same id.
 func parseTexts(texts ...text) (phrases, error) {
 	all := make(phrases)
 	for _, t := range texts {
@@ -124,10 +124,10 @@ func setOut(body string) (words string, f *Formula, err error) {
 	return strings.Join(prose, " "), f, nil
 }
 
-// phrases are templates by name. Their language is a part of text/template: {{.value}}, {{if .value}}, {{if
-// eq .value 2}}, {{else}}, {{else if}}, {{end}} and {{template "name" .}}. Package text/template is not used,
-// because it calls methods by name. The linker would then keep all exported methods, and the program of the
-// page would be four times as large.
+// phrases holds parsed templates by name. The language is a part of text/template: {{.value}}, {{if .value}},
+// {{if eq .value 2}}, {{else}}, {{else if}}, {{end}} and {{template "name" .}}. Package text/template itself
+// calls methods by name, so the linker would keep all exported methods, and the page's program would be four
+// times as large.
 type phrases map[string][]phrase
 
 type phrase struct {
@@ -135,8 +135,9 @@ type phrase struct {
 	cases               []phraseCase
 }
 
-// phraseCase is a branch of an if. If equal is set, the branch applies if the value has this text. Otherwise
-// the branch applies if the value is not false, 0 or empty. The final else has no value and always applies.
+// phraseCase is a branch of an if. If equal is set, the branch applies when the value has the text equal.
+// Otherwise the branch applies when the value is not false, 0 or empty. The last else has no value and always
+// applies.
 type phraseCase struct {
 	value, equal string
 	then         []phrase

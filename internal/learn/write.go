@@ -13,8 +13,8 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// Write renders t. Text is at most 80 columns wide if the numbers permit. LaTeX output is the body of a
-// document that must load amsmath and amssymb.
+// Write renders t in the format f. Text has at most 80 columns if the numbers permit. LaTeX output is the
+// body of a document that loads amsmath and amssymb.
 func (t Trace) Write(w io.Writer, f table.Format) error {
 	switch f {
 	case table.JSON:
@@ -180,7 +180,7 @@ func short(x float64) string {
 	return strconv.FormatFloat(x, 'g', 6, 64)
 }
 
-// shortUp prints a number with six digits, rounded up. It first subtracts the largest rounding error of a
+// shortUp formats a number with six digits, rounded up, after subtracting the largest rounding error of a
 // sum.
 func shortUp(x float64) string {
 	if x == math.Trunc(x) {
@@ -189,8 +189,8 @@ func shortUp(x float64) string {
 	return short(number.Up(x-math.Abs(x)*0x1p-40, 6))
 }
 
-// wrap breaks text into lines. The argument first is the prefix of the first line, and the argument other is
-// the prefix of all other lines.
+// wrap breaks text into lines. The first line begins with the argument first, and all others begin with the
+// argument other.
 func wrap(text, first, other string) string {
 	const width = 80
 	var b strings.Builder
@@ -222,10 +222,9 @@ type Trace struct {
 	Mistakes   []Mistake `json:"mistakes"` // consequences of misconceptions
 }
 
-// Schema is the version of the JSON form of a Trace.
+// Schema is the version of the JSON encoding of a [Trace].
 const Schema = "pate.explain/1"
 
-// Step is one step of a mechanism.
 type Step struct {
 	Name    string   `json:"name"` // an imperative, such as "Draw the noise"
 	Words   string   `json:"words"`
@@ -241,21 +240,19 @@ type Section struct {
 	Index   string   `json:"index,omitempty"` // index of the vectors; "" means classes
 }
 
-// Mistake is a misconception and its consequences.
 type Mistake struct {
 	If      string   `json:"if"` // completes "What would go wrong if ..."
 	Words   string   `json:"words"`
 	Numbers []Number `json:"numbers,omitempty"`
 }
 
-// Formula is a formula in plain text and in TeX.
 type Formula struct {
 	Text string `json:"text"`
 	TeX  string `json:"tex"`
 }
 
-// Number is a named scalar or vector. A vector has one value for each class, or for each value of the step's
-// Index.
+// Number is a named scalar or vector of a step. The step's Index names the object that has one value in the
+// vector, such as a record; by default it is a class.
 type Number struct {
 	Name   string    `json:"name"`
 	Values []float64 `json:"values"`

@@ -74,8 +74,8 @@ func command(ctx context.Context) error {
 	return try(ctx, chosen, *verbose)
 }
 
-// choose returns the selected mutations. A sample has every n-th mutation, from an index that depends on the
-// day. So all mutations are tested within n days.
+// choose returns the mutations to test. A sample consists of every n-th mutation from an index that depends
+// on day, so n days test all mutations.
 func choose(mutations []mutation, all bool, sample int, day int64, ids []string) (chosen []mutation) {
 	if all {
 		return mutations
@@ -136,7 +136,8 @@ var errDoesNotCompile = errors.New("does not compile")
 
 var failedTest = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
 
-// run applies the mutation, runs the tests of m, and removes the files of failing inputs that tests wrote.
+// run applies the mutation m, runs the tests of m, and then removes the files with failing inputs that these
+// tests wrote.
 func run(ctx context.Context, root string, m mutation) (outcome, error) {
 	file, source, err := m.apply(root)
 	if err != nil {
@@ -194,7 +195,7 @@ func writeOverlay(dir, root, file string, source []byte) (string, error) {
 	return overlay, os.WriteFile(overlay, text, 0o600)
 }
 
-// failures returns the files of failing inputs (testdata/rapid) in packages whose tests m runs.
+// failures returns the files with failing inputs (testdata/rapid) in the packages whose tests m runs.
 func failures(root string, m mutation) map[string]bool {
 	found := map[string]bool{}
 	for _, p := range m.test {

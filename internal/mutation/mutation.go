@@ -109,7 +109,7 @@ func parse(group string, text []byte) ([]mutation, error) {
 	return list, lines.Err()
 }
 
-// apply returns the path, relative to root, and the mutated text of the file that declares m.in.
+// apply returns the path, relative to root, and the mutated source of the file that declares m.in.
 func (m mutation) apply(root string) (file string, source []byte, err error) {
 	defer func() {
 		if err != nil {
@@ -157,7 +157,8 @@ func matches(source []byte, declared ast.Node, base token.Pos, want []string) (f
 	return found
 }
 
-// declaration returns the file of m's package that declares m.in. The file name is relative to root.
+// declaration finds the declaration m.in in package m.dir, and returns the file's path relative to root, the
+// source, the declaration and the position of the file's start.
 func (m mutation) declaration(root string) (file string, source []byte, found ast.Node, base token.Pos, err error) {
 	dir := filepath.Join(root, filepath.FromSlash(m.dir))
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -228,7 +229,7 @@ func declared(tree *ast.File, name string) ast.Node {
 	return nil
 }
 
-// words returns the tokens of text, without commas and semicolons at the end and before closing brackets.
+// words returns the tokens of text, without commas and semicolons at the end or before closing brackets.
 func words(text []byte) (list []string) {
 	var s scanner.Scanner
 	s.Init(token.NewFileSet().AddFile("", -1, len(text)), text, nil, 0)

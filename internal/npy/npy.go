@@ -1,6 +1,6 @@
 // Package npy reads and writes headers and elements of NPY files, NumPy's format for one array. Headers are
-// untrusted, so parsing takes bounded time and memory. The caller must compare the sizes in a header with the
-// actual number of bytes.
+// untrusted, so parsing takes bounded time and memory. A caller must compare the sizes in a header with the
+// size of the file.
 package npy
 
 import (
@@ -16,7 +16,7 @@ import (
 	"unicode/utf8"
 )
 
-// Header is the header of an NPY file, format 1.0 to 3.0 (numpy.lib.format).
+// Header is the header of an NPY file of format 1.0 to 3.0 (numpy.lib.format).
 type Header struct {
 	Type    string // such as "<i2"
 	Fortran bool   // Fortran order: the first index varies fastest
@@ -28,12 +28,12 @@ const (
 	Magic = "\x93NUMPY"
 	// MaxHeader is the maximum size of a header that [ReadHeader] accepts.
 	MaxHeader = maxText + 12
-	// maxText is the maximum length of the header's text, as in NumPy. NumPy writes about 120 bytes for a
+	// maxText is the maximum length of the text in a header, as in NumPy. NumPy writes about 120 bytes for a
 	// matrix.
 	maxText = 10_000
 )
 
-// WriteHeader writes the header of a file of version 1.0. The caller writes the elements.
+// WriteHeader writes the header h in format 1.0. The caller writes the elements.
 func WriteHeader(w io.Writer, h Header) error {
 	order := "False"
 	if h.Fortran {
@@ -53,7 +53,7 @@ func WriteHeader(w io.Writer, h Header) error {
 	return err
 }
 
-// ReadHeader reads the header at the start of raw. The second result is the length of the header in bytes.
+// ReadHeader parses the header at the start of raw. The result used is the header's length in bytes.
 func ReadHeader(raw []byte) (h Header, used int, err error) {
 	used = len(Magic) + 2
 	if len(raw) < used || string(raw[:len(Magic)]) != Magic {
@@ -187,14 +187,13 @@ func (s *scanner) number() int {
 	return n
 }
 
-// Type is the type of the elements of an array.
 type Type struct {
 	Kind byte // 'i', 'u', 'f', 'b', 'U' or 'S', as in NumPy
 	Size int  // bytes per element
 	Big  bool // big-endian
 }
 
-// TypeOf reads a type of numbers such as "<i2". For other types ok is false.
+// TypeOf parses a numeric element type such as "<i2". The result ok is false for other types.
 func TypeOf(descr string) (t Type, ok bool) {
 	order := byte('|')
 	if len(descr) == 3 {
@@ -211,7 +210,7 @@ func TypeOf(descr string) (t Type, ok bool) {
 	return t, slices.Contains(sizes[t.Kind], t.Size)
 }
 
-// Floats reads little-endian floats of size 2, 4 or 8 bytes.
+// Floats decodes little-endian floats of size bytes (2, 4 or 8) from raw into dst.
 func Floats(dst []float64, raw []byte, size int) {
 	le := binary.LittleEndian
 	switch size {
@@ -230,7 +229,7 @@ func Floats(dst []float64, raw []byte, size int) {
 	}
 }
 
-// SwapBytes reverses the byte order of elements of size bytes.
+// SwapBytes reverses the byte order of each element of size bytes in raw.
 func SwapBytes(raw []byte, size int) {
 	for ; len(raw) >= size; raw = raw[size:] {
 		slices.Reverse(raw[:size])
@@ -256,7 +255,7 @@ func halfFloat(b uint16) float64 {
 	return v
 }
 
-// Whole reads the little-endian integer or boolean at the start of raw. The value is signed for kind 'i', and
+// Whole decodes the little-endian integer or boolean at the start of raw. It sets signed for kind 'i', and
 // unsigned for all other kinds.
 func Whole(raw []byte, t Type) (signed int64, unsigned uint64) {
 	switch t.Size { // a loop over bytes is several times slower
@@ -276,8 +275,8 @@ func Whole(raw []byte, t Type) (signed int64, unsigned uint64) {
 // MaxText is the maximum number of characters in a string element.
 const MaxText = 1024
 
-// TextOf reads a type of strings, such as "<U12" with 12 characters of 4 bytes, or "|S12" with 12 bytes. The
-// kind is 'U' or 'S'. For other types, and for fewer than 1 or more than [MaxText] characters, ok is false.
+// TextOf parses a string element type, such as "<U12" for 12 characters of 4 bytes or "|S12" for 12 bytes.
+// The result ok is false for other types, and for fewer than 1 or more than [MaxText] characters.
 func TextOf(descr string) (t Type, ok bool) {
 	if len(descr) < 3 {
 		return t, false
@@ -298,8 +297,8 @@ func TextOf(descr string) (t Type, ok bool) {
 
 func (t Type) IsText() bool { return t.Kind == 'U' || t.Kind == 'S' }
 
-// AppendText appends a string element to buf as UTF-8, without padding zeros. An invalid character of kind
-// 'U' becomes U+FFFD.
+// AppendText appends the string element raw to buf as UTF-8, without padding zeros. An invalid character of
+// kind 'U' becomes U+FFFD.
 func AppendText(buf, raw []byte, t Type) []byte {
 	if t.Kind == 'S' {
 		return append(buf, bytes.TrimRight(raw, "\x00")...)

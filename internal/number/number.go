@@ -1,9 +1,8 @@
-// Package number prints rounded numbers. An upper bound is rounded up, so that the printed number is never
-// below the computed number. A lower bound is rounded down.
+// Package number formats rounded numbers. An upper bound is rounded up, so the text, parsed as a float64, is
+// at least x. A lower bound is rounded down.
 //
-// Rounding up means that the text, parsed as a float64, is at least x. Rounding works on decimal digits,
-// because arithmetic would be wrong. For example, Ceil(x*1e4)/1e4 is below x for 9 % of the x just above a
-// number with four decimals.
+// Rounding works on decimal digits, because arithmetic is inexact: Ceil(x*1e4)/1e4 is below x for 9 % of the
+// x just above a number with four decimals.
 package number
 
 import (
@@ -14,10 +13,10 @@ import (
 	"strings"
 )
 
-// Exact returns the shortest text that parses to x.
+// Exact returns the shortest text that parses to exactly x.
 func Exact(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-// Digits returns x rounded to a number of significant digits.
+// Digits returns x as text, rounded to this many significant digits.
 func Digits(x float64, digits int) string { return strconv.FormatFloat(x, 'g', digits, 64) }
 
 // DigitsUp returns the least number >= x with the given number of significant digits, at most 15.
@@ -26,7 +25,7 @@ func DigitsUp(x float64, digits int) string { return Digits(Up(x, digits), digit
 // DigitsDown returns the largest number <= x with the given number of significant digits, at most 15.
 func DigitsDown(x float64, digits int) string { return Digits(-Up(-x, digits), digits) }
 
-// Up is like DigitsUp, but returns a float64, which is at least x.
+// Up returns the number of [DigitsUp] as a float64, which is at least x.
 func Up(x float64, digits int) float64 {
 	text := strconv.FormatFloat(x, 'e', digits-1, 64)
 	nearest, _ := strconv.ParseFloat(text, 64) // infinite on overflow
@@ -69,7 +68,7 @@ func DecimalsUp(x float64, decimals int) string {
 	return sign + whole[:len(whole)-decimals] + "." + whole[len(whole)-decimals:]
 }
 
-// following removes the decimal point from text and returns the resulting integer plus 1. An integer above
+// following removes the decimal point from text and returns the integer plus 1. An integer above the range of
 // int64 is an error.
 func following(text string) (int64, error) {
 	whole, err := strconv.ParseInt(strings.Replace(text, ".", "", 1), 10, 64)

@@ -6,8 +6,8 @@
 //
 // A cell is the text that pandas writes to CSV for the same table, except for whole floats. A missing value
 // is empty, a boolean is True or False, a date is 2006-01-02. A float is the shortest text that parses to the
-// same value. A whole float has no decimal point. The reason is that pandas stores integers as floats if a
-// value is missing, and a missing value must not change other cells.
+// same value. A whole float has no decimal point. Pandas stores integers as floats if one value is missing,
+// but a missing value must not change other cells.
 //
 // # Types and encodings
 //

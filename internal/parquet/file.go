@@ -14,7 +14,6 @@ const Magic = "PAR1"
 
 const maxFooter = 16 << 20
 
-// File is an open Parquet file, with the entries of the footer in memory.
 type File struct {
 	r       io.ReaderAt
 	name    string
@@ -28,7 +27,7 @@ func (f *File) damaged(what string, err error) *fault.Error {
 	return &fault.Error{File: f.name, What: what, Fix: "write the file again", Err: err}
 }
 
-// Open reads the footer of a file. The name of the file is for errors.
+// Open reads the footer of a Parquet file. The argument name is the file's name in errors.
 func Open(r io.ReaderAt, size int64, name string) (*File, error) {
 	f := &File{r: r, name: name}
 	const ends = len(Magic) + 4 + len(Magic) // the shortest file has magic, length and magic
@@ -85,8 +84,8 @@ func (c *chunkData) span() (from, to int64) {
 	return from, from + c.Packed
 }
 
-// check returns an error if the footer contradicts itself or the file. The argument end is the offset at or
-// before which all pages must end.
+// check returns an error if the footer contradicts itself or the file. All pages must end at or before offset
+// end.
 func (f *File) check(end int64) error {
 	total := int64(0)
 	for i, g := range f.groups {
@@ -132,13 +131,13 @@ func (f *File) inColumn(i int, c Column, what string) *fault.Error {
 
 func (f *File) Columns() []Column { return f.columns }
 
-// Len returns the number of rows in the footer. The number is untrusted, so do not allocate memory for it.
+// Len returns the number of rows in the footer. The number is untrusted, so a caller must not allocate memory
+// for this many rows.
 func (f *File) Len() int64 { return f.rows }
 
-// maxRow is the maximum number of bytes in a row, as for a line of CSV.
+// maxRow is the maximum number of bytes in the cells of one row, as for a line of CSV.
 const maxRow = 1 << 20
 
-// Rows iterates over the rows of a file.
 type Rows struct {
 	f       *File
 	cursors []cursor
@@ -152,8 +151,8 @@ type Rows struct {
 	cells []string
 }
 
-// Rows starts to read the columns with these indices, or all columns for nil. The error for a column that
-// cannot be read contains the column's name.
+// Rows returns an iterator over the rows with the columns at these indices, or with all columns if columns is
+// nil. The error for a column that cannot be read contains the column's name.
 func (f *File) Rows(columns []int) (*Rows, error) {
 	if columns == nil {
 		columns = make([]int, len(f.columns))
@@ -174,8 +173,8 @@ func (f *File) Rows(columns []int) (*Rows, error) {
 	return r, nil
 }
 
-// Next returns the cells of the next row, or nil and io.EOF at the end. The slice is valid until the next
-// call. The strings remain valid.
+// Next returns the cells of the next row, or io.EOF after the last row. The slice is valid until the next
+// call, but the strings remain valid.
 func (r *Rows) Next() ([]string, error) {
 	for r.left == 0 {
 		if r.group == len(r.f.groups) {
@@ -212,7 +211,6 @@ func (r *Rows) Next() ([]string, error) {
 	return r.cells, nil
 }
 
-// complaint is the text of an error about a column, without the column's name.
 type complaint string
 
 func (c complaint) Error() string { return string(c) }

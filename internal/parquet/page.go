@@ -122,7 +122,7 @@ func (c *cursor) dictionary(u *unpacker, h pageHead, body []byte) (err error) {
 	return err
 }
 
-// data2 starts a page of version 2, in which levels are never compressed.
+// data2 reads the header of a data page of version 2, in which definition levels are never compressed.
 func (c *cursor) data2(u *unpacker, h pageHead, body []byte) (err error) {
 	n := h.DataV2.LevelBytes
 	if h.DataV2.Repeats != 0 || n < 0 || int(n) > len(body) || n > h.Full {
@@ -218,8 +218,8 @@ type unpacker struct {
 	raw  []byte // packed page
 }
 
-// unpack unpacks a page, if possible in the memory of dst. The argument want is the exact unpacked size. If
-// this size is implausible for the size of src, memory grows step by step.
+// unpack unpacks the page src, if possible into the memory of dst. The unpacked size must be exactly want. If
+// want is implausible for the size of src, memory grows step by step.
 func (u *unpacker) unpack(dst, src []byte, codec format.CompressionCodec, want int) ([]byte, error) {
 	var err error
 	switch codec {
@@ -276,7 +276,6 @@ func fill(dst []byte, r io.Reader, want int) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// unpackLZ4 unpacks an LZ4 block, which consists of literals and copies of earlier output.
 func unpackLZ4(dst, src []byte, want int) ([]byte, error) {
 	length := func(n int) (int, error) { // extends a length of 15
 		for n >= 15 {

@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 )
 
-// readBits reads bits, least significant first. The argument bit is the index of the first bit, and width is
-// the number of bits, at most 64. The caller must check that all bits exist.
+// readBits returns width bits of buf, at most 64, from bit index bit, least significant first. The caller
+// must check that buf has these bits.
 func readBits(buf []byte, bit uint64, width uint) uint64 {
 	at, shift := bit/8, uint(bit%8)
 	if at+8 <= uint64(len(buf)) && width <= 56 {
@@ -23,8 +23,8 @@ func readBits(buf []byte, bit uint64, width uint) uint64 {
 	return v
 }
 
-// runs decodes the RLE encoding of values with at most 32 bits. A run is a repeated value or a list of packed
-// values.
+// runs decodes integers of at most 32 bits in the RLE encoding of Parquet. A run is either one repeated value
+// or a list of packed values.
 type runs struct {
 	buf    []byte
 	width  uint
@@ -81,7 +81,7 @@ func (r *runs) start() error {
 	return nil
 }
 
-// deltas decodes DELTA_BINARY_PACKED: differences of integers in blocks of packed bits.
+// deltas decodes the encoding DELTA_BINARY_PACKED: differences between integers, in blocks of packed bits.
 type deltas struct {
 	buf   []byte
 	left  uint64 // remaining values
@@ -96,7 +96,7 @@ type deltas struct {
 	width             uint
 }
 
-// maxBlock is the maximum number of differences in a block. Usual numbers are 128 to 2048.
+// maxBlock is the maximum number of differences in a block. Writers usually use 128 to 2048.
 const maxBlock = 1 << 16
 
 func cut[T uint64 | int64](buf *[]byte, read func([]byte) (T, int)) (T, error) {

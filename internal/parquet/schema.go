@@ -20,7 +20,6 @@ type Column struct {
 	leaf     int // index among the columns of a row group
 }
 
-// kind determines how values are converted to text.
 type kind int
 
 const (
@@ -77,7 +76,7 @@ const (
 	meansBytes    = "bytes that are not declared as text"
 )
 
-// convertedMeans has the meaning of each code of ConvertedType, an older field of the format.
+// convertedMeans has the meaning of each code of ConvertedType, the format's older field for types.
 var convertedMeans = [...]string{
 	meansText, meansOther, meansOther, meansOther, meansText, meansDecimal, meansDate, meansTime, meansTime,
 	meansStamp, meansStamp, meansUnsigned, meansUnsigned, meansUnsigned, meansUnsigned,
@@ -156,11 +155,11 @@ func refusal(physical format.Type, means string) string {
 	return meansOther
 }
 
-// Truth reports whether the column holds booleans.
+// Truth reports whether the column holds booleans and can be read.
 func (c Column) Truth() bool { return c.kind == kindBool && c.Refused == "" }
 
-// Convert returns a line of pandas that converts a refused column to a supported type, or "" for other
-// columns.
+// Convert returns a line of pandas that converts a refused column to a supported type, or "" for every other
+// column.
 func (c Column) Convert() string {
 	calls := map[string]string{meansStamp: "astype(str)", meansTime: "astype(str)", meansUUID: "astype(str)",
 		meansDecimal: "astype('float64')", meansHalf: "astype('float64')",

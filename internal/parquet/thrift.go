@@ -12,7 +12,8 @@ import (
 
 const (
 	maxColumns = 1 << 16 // including nested columns and their parents
-	// A real column of a row group takes more than 32 bytes of the footer, but a forged column can take 1.
+	// maxParts bounds columns in all row groups together. A real column takes more than 32 bytes of the
+	// footer, but a forged one can take 1.
 	maxParts = maxFooter / 32
 	maxDepth = 24 // of nested structures
 )
@@ -22,8 +23,8 @@ var (
 	errForeign = errors.New("the footer has an unknown structure")
 )
 
-// reader checks the input of the Thrift library. It refuses a list with more elements than remaining bytes,
-// and bounds the nesting depth and the numbers of columns and row groups.
+// reader limits what the Thrift library reads: the nesting depth, the numbers of columns and row groups, and
+// the length of a list, which may not exceed the number of remaining bytes.
 type reader struct {
 	wire
 	size  int
@@ -39,8 +40,8 @@ type frame struct {
 	more  int32 // remaining structures of a list, including the current one
 }
 
-// decode reads the structure at the start of raw into v and returns the length of the structure. v may share
-// memory with raw.
+// decode reads the Thrift structure at the start of raw into v, and returns the structure's length. Fields of
+// v may share memory with raw.
 func decode(raw []byte, v any) (used int, err error) {
 	defer func() {
 		if recover() != nil {
@@ -137,7 +138,7 @@ func (r *reader) Discard(n int) (int, error) {
 	return r.wire.(interface{ Discard(int) (int, error) }).Discard(n)
 }
 
-// These structures of the format have only the fields that this package uses.
+// These Thrift structures have only the fields that this package uses.
 type (
 	fileMetaData[Data any] struct {
 		Version   int32            `thrift:"1"`

@@ -23,7 +23,8 @@ func appending[T any](next func() (T, error), write func(dst []byte, v T) []byte
 
 func appendText(dst, text []byte) []byte { return append(dst, text...) }
 
-// values returns a function that appends the text of the next value of a page. Missing values are not in buf.
+// values returns a function that appends the next value of a page as text. The buffer buf holds no missing
+// values.
 func (c *cursor) values(encoding int32, buf []byte) (next func(dst []byte) ([]byte, error), err error) {
 	col, width := c.c, c.c.width()
 	whole := col.physical == format.Int32 || col.physical == format.Int64
@@ -111,8 +112,8 @@ func textsByLength(buf []byte) (func() ([]byte, error), error) {
 	}, err
 }
 
-// textsByPrefix returns a function that returns the next text, which begins with a prefix of the previous
-// text.
+// textsByPrefix decodes DELTA_BYTE_ARRAY, in which a text begins with a prefix of the previous text. The
+// returned function returns the next text.
 func textsByPrefix(buf []byte) (func() ([]byte, error), error) {
 	prefixes, buf, err := deltasAnd(buf)
 	if err != nil {
@@ -140,7 +141,6 @@ func textsByPrefix(buf []byte) (func() ([]byte, error), error) {
 	}, err
 }
 
-// dictionary holds the values of a column. Pages refer to them by index.
 type dictionary struct {
 	c     Column
 	buf   []byte
@@ -243,7 +243,7 @@ func (c Column) appendWhole(dst []byte, v int64) []byte {
 }
 
 // appendFloat appends the shortest text that parses to v, without a decimal point for a whole number. It
-// appends nothing for NaN, which pandas uses for missing numbers.
+// appends nothing for NaN, because pandas stores missing numbers as NaN.
 func appendFloat(dst []byte, v float64, bits int) []byte {
 	switch {
 	case math.IsNaN(v):

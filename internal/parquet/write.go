@@ -10,12 +10,12 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// Values are a column to write. Either Ints or Texts has an element for each row.
+// Values is a column to write, with Ints or Texts for each row.
 type Values struct {
 	Name  string
 	Ints  []int64
 	Texts []string
-	// Missing is true for each row without a value. It is nil if no value is missing.
+	// Missing is true for each row without a value, or nil if every row has a value.
 	Missing []bool
 }
 
@@ -45,10 +45,10 @@ func (v Values) element() element {
 	return e
 }
 
-// groupRows is the number of rows in a row group, in which each column is one page.
+// groupRows is the number of rows in a row group, which has one page per column.
 const groupRows = 1 << 16
 
-// Write writes a table as plain pages without compression. Equal tables give equal bytes.
+// Write writes a table in plain encoding without compression. Equal tables give equal bytes.
 func Write(w io.Writer, columns []Values) error {
 	if len(columns) == 0 {
 		return fmt.Errorf("parquet: a table without columns")

@@ -8,7 +8,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Model scores each class for each row of features. Exactly one part is set.
+// Model scores each class for every row of features. Exactly one field is set.
 type Model struct {
 	Constant *Constant `json:"constant,omitempty"`
 	Linear   *Linear   `json:"linear,omitempty"`
@@ -17,27 +17,27 @@ type Model struct {
 	Mean     *Mean     `json:"mean,omitempty"`
 }
 
-// Describer is a fitted classifier with an equivalent [Model]. The model has the scores of the classifier,
-// except for rounding and for differences that the comments on the parts describe.
+// Describer is a fitted classifier that has an equivalent [Model]. The scores are equal except for rounding
+// and for the differences in the comments on the model's parts.
 type Describer interface {
 	Plain() *Model
 }
 
-// Constant gives score 1 to one class, and 0 to all other classes.
+// Constant gives score 1 to Class and 0 to all other classes.
 type Constant struct {
 	Class int `json:"class"`
 }
 
-// Linear is softmax regression. The scores are the softmax of Weights·x + Bias.
+// Linear is a softmax regression. The scores are the softmax of Weights·x + Bias.
 type Linear struct {
 	Classes []int       `json:"classes"` // class of each row of Weights, ascending; other classes score 0
 	Weights [][]float64 `json:"weights"` // classes x features
 	Bias    []float64   `json:"bias"`    // one for each of Classes
 }
 
-// Mean is a weighted mean of the probabilities of models. To get probabilities, the scores of a model are
-// clipped to [0, 1] and, unless all are 0, divided by their sum. Each quotient p is then replaced by (p +
-// Doubt)^Power, and these powers are divided by their sum.
+// Mean is a weighted mean of the class probabilities of several models. The probabilities of a model are its
+// scores, clipped to [0, 1] and, unless all are 0, divided by their sum. Each probability p becomes (p +
+// Doubt)^Power before the probabilities of a model are divided by their sum again.
 type Mean struct {
 	Doubt   float64  `json:"doubt"`
 	Members []Member `json:"members"`
@@ -55,7 +55,8 @@ const (
 	maxDepth   = 4 // of nested means
 )
 
-// Check returns an error if a part is invalid for this number of features and classes.
+// Check returns an error if a part of the model is invalid for rows with this number of features and for this
+// number of classes.
 func (m *Model) Check(features, classes int) error {
 	if features < 1 || classes < 2 {
 		return fmt.Errorf("plain: %d features and %d classes", features, classes)
@@ -166,7 +167,7 @@ func checkNumbers(name string, v []float64, n int) error {
 	return nil
 }
 
-// Widen converts the rows of a float32 matrix with this stride.
+// Widen converts a float32 matrix, whose rows are stride apart in data, to float64 rows.
 func Widen(data []float32, rows, cols, stride int) [][]float64 {
 	out := make([][]float64, rows)
 	for i := range out {

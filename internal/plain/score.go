@@ -15,8 +15,8 @@ import (
 
 const blockRows = 256
 
-// Scores returns the scores of every row of x as a dense x.Rows by classes matrix. The model must have passed
-// Check. Scores uses all processors, and returns an error if ctx is done.
+// Scores returns the scores of every row of x as a dense matrix of x.Rows rows and classes columns. The model
+// must have passed Check. Scores uses all processors, and returns an error if ctx is done.
 func (m *Model) Scores(ctx context.Context, x dense.Matrix, classes int) ([]float64, error) {
 	out := make([]float64, x.Rows*classes)
 	ready := m.prepare()
@@ -32,10 +32,10 @@ func (m *Model) Scores(ctx context.Context, x dense.Matrix, classes int) ([]floa
 	return out, nil
 }
 
-// scorer writes the scores of a few rows to dst, whose elements must be zero.
+// scorer adds the scores of a few rows x to dst.
 type scorer func(dst []float64, x dense.Matrix, classes int)
 
-// prepare returns a scorer that several goroutines may call.
+// prepare returns a [scorer] that several goroutines may call.
 func (m *Model) prepare() scorer {
 	switch {
 	case m.Constant != nil:

@@ -8,7 +8,6 @@ import (
 	"github.com/pate-go/pate/dataset"
 )
 
-// Numbers are the public numbers from which a method is chosen.
 type Numbers struct {
 	Units, Classes int     // Units is the declared number
 	Directions     float64 // effective number of directions in public rows; 0 for images
@@ -17,24 +16,23 @@ type Numbers struct {
 
 type Choice struct {
 	Method string
-	// Share is the expected gain in accuracy over the most frequent class, divided by the gain of a model
-	// without privacy.
+	// Share is the expected gain in accuracy over always predicting the most frequent class, as a fraction of
+	// the gain of a model without privacy.
 	Share  float64
 	Reason string
 }
 
-// Choose distinguishes tables by these two bounds, which were fitted on the seventeen tables FIT of
+// Choose divides tables into groups by these two bounds. They were fitted on the seventeen tables FIT of
 // experiments/peers/tables.py, at epsilon 1, 2 and 8.
 const (
 	manyDirections = 5   // for each class; with more directions all rows are about equally far apart
 	votesOfClass   = 700 // of epsilon times units per class; with less, few rows vote for a class
 )
 
-// Choose returns all methods with their expected results, best first. It uses public numbers only.
+// Choose returns all methods with their expected results, best first.
 //
 // For tables, the shares are rounded means over all 29 tables of tables.py. On the seventeen tables FIT,
-// DP-SGD is best or within 1.5 points of the best. The only exception is table ringnorm, in which no plane
-// separates the classes.
+// DP-SGD is best or within 1.5 points of the best, except on ringnorm, whose classes no plane separates.
 func Choose(n Numbers) []Choice {
 	classes, votes := float64(n.Classes), n.Epsilon*float64(n.Units)/float64(n.Classes)
 	shape := fmt.Sprintf("%d classes and about %.0f directions of the rows: ", n.Classes, n.Directions)

@@ -52,7 +52,7 @@ func (j *job) kept() (r *Report, err error) {
 }
 
 // publish checks that the ledger holds the charges of a complete run, and copies missing files to the public
-// half. It overwrites no file.
+// half of the folder. It overwrites no file.
 func (j *job) publish(r *Report) error {
 	paid := labelsFile
 	if r.Method == DPSGD {
@@ -95,7 +95,8 @@ func (j *job) publish(r *Report) error {
 	return nil
 }
 
-// destroySecrets overwrites and removes all files that only an unfinished run needs. The ledger remains.
+// destroySecrets overwrites and removes all private files that only an unfinished run needs. The ledger
+// remains.
 func (j *job) destroySecrets() error {
 	secrets, err := j.dir.Secrets()
 	if err != nil {
@@ -120,7 +121,6 @@ func (j *job) destroySecrets() error {
 
 func (j *job) releasable() bool { return j.Seed == nil }
 
-// made returns the path at which a result is stored before it is published.
 func (j *job) made(name string) string {
 	if j.releasable() {
 		return j.dir.Private("published", name)

@@ -17,11 +17,11 @@ import (
 
 const modelKind = "logistic regression, trained by DP-SGD"
 
-// modelName is the name that package recipe gives to the only model of a shared ledger.
+// modelName is the name that package recipe gives to the only model on a shared ledger.
 const modelName = "left-run-0"
 
-// model is the method that trains one private model. All other results depend only on this model and public
-// rows.
+// model is the method that trains one private model. All other results depend only on this model and on
+// public rows.
 type model struct {
 	*job
 	cfg  recipe.Config

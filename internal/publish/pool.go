@@ -15,8 +15,8 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// A drawn pool has drawnForQuery rows for each planned query, at least fewestDrawn and at most mostDrawn
-// rows. More rows make a student slower and hardly better.
+// A pool that is drawn from declared ranges has drawnForQuery rows per planned query, at least fewestDrawn
+// and at most mostDrawn. More rows make a student slower and hardly better.
 const (
 	drawnForQuery = 4
 	fewestDrawn   = 500
@@ -26,18 +26,17 @@ const (
 
 func drawnFor(queries int) int { return max(fewestDrawn, min(drawnForQuery*queries, mostDrawn)) }
 
-// drawn is a pool that is drawn from declared columns. It is nil if public rows are given.
+// drawn is a pool of rows that are drawn from declared ranges. It is nil if public rows are given.
 type drawn struct {
 	ranges *dataset.Ranges
-	// The fields below are set if the pool is drawn from noisy counts. Counts and labels are then stages of
-	// one run.
+	// private, plan, counts and session are set only if rows are drawn from noisy counts. The counts and the
+	// labels are then two stages of one run.
 	private dataset.Set
 	plan    *marginals.Pool
 	counts  *marginals.Counts
 	session *run.Session
 }
 
-// counted reports whether the pool is drawn from noisy counts, which are charged together with the labels.
 func (d *drawn) counted() bool { return d != nil && d.plan != nil }
 
 func (d *drawn) event() accountant.Event {
@@ -105,9 +104,9 @@ func (j *job) try(labels accountant.Event) error {
 	return trial.Try(events...)
 }
 
-// draw writes the rows of the pool. If the pool is drawn from counts, draw first charges counts and labels in
-// one batch and releases the counts. The ledger stays open for the last stage, which releases the labels.
-// Key, private rows and choices identify the run.
+// draw draws the rows of the pool and writes them as CSV. If the pool is drawn from noisy counts, draw first
+// charges the counts and the labels together, and releases the counts. The ledger then stays open for the
+// stage last, which releases the labels. The key, the private rows and choices identify the run.
 func (j *job) draw(ctx context.Context, rows int, choices any, labels accountant.Event, last run.Stage) error {
 	d := j.drawn
 	if d.counted() {
@@ -123,7 +122,8 @@ func (j *job) draw(ctx context.Context, rows int, choices any, labels accountant
 	return j.writeDrawn(poolFile, rows, nil)
 }
 
-// writeDrawn writes drawn rows as CSV. The function more, if not nil, returns an additional column.
+// writeDrawn draws rows and writes them as CSV to the result name. If more is not nil, it returns an
+// additional column for these rows.
 func (j *job) writeDrawn(name string, rows int, more func(*dataset.Table) (dataset.Column, error)) error {
 	t, err := j.drawn.ranges.Draw(j.drawn.counts.Weights(), j.drawn.counts.Draw, rows)
 	if err == nil && more != nil {
@@ -165,8 +165,8 @@ func (j *job) releaseCounts(ctx context.Context, choices any, labels accountant.
 	return err
 }
 
-// poolFiles returns the names of files about a drawn pool. The list paid has the files whose content is
-// charged, and the list all has all files.
+// poolFiles returns the names of the files that describe a drawn pool. The contents of the files in paid are
+// charged.
 func (j *job) poolFiles() (paid, all []string) {
 	if j.drawn.counted() {
 		paid = append(paid, marginalsFile)
@@ -180,7 +180,8 @@ func (j *job) poolFiles() (paid, all []string) {
 	return paid, all
 }
 
-// table writes rows that are drawn from the counts of pairs, with the labels that the student predicts.
+// table writes rows that are drawn from the noisy counts of pairs of columns, with the labels that the
+// student m predicts.
 func (j *job) table(ctx context.Context, m *published.Model, schema *dataset.Schema) error {
 	return j.writeDrawn(tableFile, tableRows, func(t *dataset.Table) (labels dataset.Column, err error) {
 		x, err := schema.Encoder.Encode(t)

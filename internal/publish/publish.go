@@ -1,5 +1,5 @@
 // Package publish carries out a publication, from private rows to a student. A publication has one folder,
-// one budget and one ledger.
+// one budget and one ledger. Its stages are:
 //
 //	rows      private and public rows are read and checked, and the labels are planned
 //	votes     teachers are trained on disjoint parts of the private rows; see package training
@@ -55,10 +55,9 @@ const (
 	PoolTree      = "tree"      // rows drawn along a tree of pairs of columns, whose noisy counts are charged
 )
 
-// DefaultAccuracy is the default of Config.MinAccuracy.
 const DefaultAccuracy = 0.9
 
-// Settings are all inputs of a publication except the rows and the key. Private, Epsilon, Delta and either
+// Settings holds all inputs of a publication except the rows and the key. Private, Epsilon, Delta and either
 // Public or Ranges are required.
 type Settings struct {
 	Private         dataset.Source  `json:"private"`
@@ -92,13 +91,13 @@ type Config struct {
 	Say      func(text string) // called with public sentences about the run
 	Warn     func(text string)
 	Columns  func([]dataset.ColumnNote) // called with notes on the columns of public rows
-	// Spare is called before DP-SGD trains, when all rows are in memory. The function restore is called after
-	// training.
+	// Spare is called when all rows are in memory, before DP-SGD trains. The returned function is called
+	// after training.
 	Spare func(dataset.Task) (restore func())
 }
 
-// Implied returns Method or, if it is [Auto], the method that other settings imply. A setting for teachers
-// implies PATE, and a drawn pool implies Nearest.
+// Implied returns Method or, for [Auto], the method that other settings imply: [PATE] if a setting for
+// teachers is present, and [Nearest] if the pool is drawn.
 func (s Settings) Implied() string {
 	if method := cmp.Or(s.Method, Auto); method != Auto {
 		return method
@@ -152,7 +151,7 @@ func (c Config) complete() (Config, error) {
 	return c, nil
 }
 
-// Units returns the number of protected units: the number of teachers for PATE, otherwise Size.
+// Units returns the number of protected units: teachers for [PATE], and otherwise Size units.
 func (s Settings) Units() run.Units {
 	if s.Method != PATE {
 		return run.Units{N: s.Size, Noun: "units"}
@@ -169,15 +168,14 @@ type job struct {
 	key   rng.Key
 }
 
-// public holds public rows and their schema.
 type public struct {
 	*dataset.Schema
 	pool  dataset.Pool
 	shows recipe.Shape // zero until seen is called
 }
 
-// seen returns statistics of distances between the public rows of a table, as fields of a shape. It computes
-// them once.
+// seen returns statistics of the distances between public rows, as fields of a recipe.Shape. The first call
+// computes them.
 func (p *public) seen() recipe.Shape {
 	if p.shows == (recipe.Shape{}) {
 		p.shows = recipe.Shape{}.Seen(p.pool.X)
@@ -214,7 +212,6 @@ func (s Settings) checkGroup(schema *dataset.Schema) error {
 		Why: "accuracy is reported for each category of this column", Fix: "name a column with categories"}
 }
 
-// Names of the published files.
 const (
 	labelsFile    = "labels.csv"
 	queriesFile   = "queries.csv"
@@ -234,7 +231,7 @@ type method interface {
 	// look reads all rows and returns a hash of the private rows. It refuses rows from which no method could
 	// learn, and a budget that is too small for any result.
 	look(context.Context) ([32]byte, error)
-	// release carries out all steps and writes the results.
+	// release carries out all stages and writes the results.
 	release(context.Context) (*Report, error)
 }
 
@@ -261,9 +258,9 @@ func (j *job) method() (m method, err error) {
 	return &voting{job: j}, j.Units().Check(j.Delta)
 }
 
-// Run carries out a publication or resumes an interrupted run. For a complete run, it compares the files with
-// the ledger and restores missing public files. If the folder has a run with another configuration, or a
-// complete run on other data, the error is run.ErrOtherRun. If no labels would be correct often enough, the
+// Run carries out a publication, or resumes an interrupted one. For a complete run, Run compares the files
+// with the ledger and restores missing public files. If the folder has a run with another configuration, or a
+// complete run on other data, the error is [run.ErrOtherRun]. If no labels would be correct often enough, the
 // error is a [*plan.NoPlanError] and nothing is charged.
 func Run(ctx context.Context, c Config) (*Report, error) {
 	c, err := c.complete()
@@ -309,8 +306,8 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	return r, err
 }
 
-// make carries out the remaining steps of a run. If an earlier process was interrupted, make reuses the votes
-// of teachers, and the charge and the key of the labels.
+// make carries out the remaining stages of a run. After an interruption, make reuses the votes of teachers,
+// the charge and the key of the labels.
 func (j *job) make(ctx context.Context, folder *run.Folder, m method, data [32]byte) (*Report, error) {
 	if left, err := os.ReadDir(j.dir.Public()); err == nil && len(left) > 0 {
 		return nil, results.Released(j.dir.Public(left[0].Name()), "the run in "+j.dir.Private()+" has not released it")

@@ -55,7 +55,7 @@ type Report struct {
 	Files      []File              `json:"files"`
 }
 
-// Training describes how a private model was trained. All fields are public.
+// Training describes the DP-SGD training of a private model. All fields are public.
 type Training struct {
 	Records     int     `json:"records"` // declared number of records
 	RowsPerUnit int     `json:"rows_per_unit"`
@@ -66,14 +66,13 @@ type Training struct {
 	ClipNorm    float64 `json:"clip_norm"`
 }
 
-// File is a published file with its hash.
 type File struct {
 	Name   string `json:"name"`
 	SHA256 string `json:"sha256"`
 }
 
-// student writes the queries and the labelled rows, and trains a student on them. Without labels it trains no
-// student.
+// student writes the queries and the labelled rows, and trains a student on the labelled rows. Without labels
+// it trains no student.
 func (j *job) student(ctx context.Context, of *public, rows []int, r *Report) error {
 	f, err := durable.OpenRegular(j.made(labelsFile))
 	if err != nil {
@@ -193,8 +192,8 @@ func (j *job) report(r *Report, files ...string) error {
 	})
 }
 
-// label plans the number of queries, chooses rows of the pool as queries, and releases their labels. It does
-// not check the votes, because this program trained the teachers on disjoint partitions.
+// label plans the number of queries, chooses queries from the pool, and releases their labels. The votes are
+// not audited, because this program trained the teachers on disjoint partitions.
 func (v *voting) label(ctx context.Context, t *training.Result) (released label.Result, rows []int, err error) {
 	v.Progress("labels", 0, 1)
 	defer v.Progress("labels", 1, 1)
@@ -231,7 +230,6 @@ func (v *voting) labelPlanned(ctx context.Context, t *training.Result) (released
 	return released, rows, err
 }
 
-// labelCounted carries out the last stage of a run whose first stages released the counts of the pool.
 func (v *voting) labelCounted(ctx context.Context, t *training.Result) (released label.Result, rows []int, err error) {
 	c := &v.labels
 	if rows, c.Votes, err = v.questions(ctx, t, c.Setting.Queries); err != nil {
@@ -244,7 +242,8 @@ func (v *voting) labelCounted(ctx context.Context, t *training.Result) (released
 	return released, rows, err
 }
 
-// These secret files hold the rows of the queries, in order, and the votes on these rows.
+// askedRows and askedVotes are secret files with the rows of the queries, in order, and the votes on these
+// rows.
 const (
 	askedRows  = "queries.csv"
 	askedVotes = "queries.npy"
@@ -258,8 +257,8 @@ func (j *job) questions(ctx context.Context, t *training.Result, n int) (rows []
 }
 
 // questionsOf returns the n rows of the pool that are most useful for a student. The choice depends on public
-// rows only. The rows are saved before the votes, because another machine that resumes the run could choose
-// other rows.
+// rows only. The rows are saved before the votes, because a resumed run on another machine could choose other
+// rows.
 func (j *job) questionsOf(ctx context.Context, of *public, n int) ([]int, error) {
 	path := j.dir.Private(askedRows)
 	durable.Sweep(path, "")
@@ -287,7 +286,7 @@ func queriesOf(rows []int) []byte {
 	return text
 }
 
-// readRows parses n saved rows. For any other text it returns false.
+// readRows parses n rows that questionsOf saved. The second result is false for any other text.
 func readRows(text string, n, pool int) ([]int, bool) {
 	rows := make([]int, 0, n)
 	for line := range strings.Lines(text) {

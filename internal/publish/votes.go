@@ -69,8 +69,8 @@ func (v *voting) look(ctx context.Context) (data [32]byte, err error) {
 	return private.Hash(), nil
 }
 
-// planned plans the labels on a trial ledger. If the pool is drawn from counts, the trial ledger is first
-// charged for the counts.
+// planned plans the labels on a temporary ledger. If the pool is drawn from noisy counts, this ledger is
+// first charged for the counts.
 func (v *voting) planned(ctx context.Context) (a plan.Alternative, err error) {
 	trial, err := ledger.New(v.ledger().New)
 	if err != nil {
@@ -90,7 +90,8 @@ func (v *voting) goal() plan.Goal {
 		MinLabels: plan.LeastPerClass * float64(v.public.Classes)}
 }
 
-// If no accuracy of teachers is declared, sayPlan also describes the plan for this lower accuracy.
+// lesserAccuracy is the accuracy of a teacher in the second plan that sayPlan describes if no accuracy is
+// declared.
 const lesserAccuracy = 0.8
 
 func (v *voting) sayPlan(ctx context.Context, a plan.Alternative, queries int) error {
@@ -159,8 +160,8 @@ func (v *voting) draw(ctx context.Context) (err error) {
 	return v.job.draw(ctx, drawnFor(v.labels.Setting.Queries), v.Learner, event, last)
 }
 
-// keptPlan plans the labels with the budget that the counts leave, and saves the plan. A later process reads
-// the saved plan.
+// keptPlan plans the labels with the budget that remains after the counts, and saves the plan. A resumed run
+// reads the saved plan.
 func (v *voting) keptPlan(ctx context.Context) (s aggregate.Setting, err error) {
 	type setting struct {
 		Mechanism string             `json:"mechanism"`

@@ -1,4 +1,4 @@
-// Package results divides a folder of results into a public and a private part.
+// Package results divides a folder of results into two subfolders, public and private.
 //
 // DIR/public contains exactly the files that may be published. Such files are charged, have secret noise, and
 // contain no paths of this machine, no running times on private rows and no private numbers. All other files
@@ -22,16 +22,14 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// Folder is the path of a folder of results.
+// Folder is the path of a folder with the subfolders public and private.
 type Folder string
 
-// Public returns the path of a public file.
 func (f Folder) Public(names ...string) string { return f.join("public", names) }
 
-// Private returns the path of a private file.
 func (f Folder) Private(names ...string) string { return f.join("private", names) }
 
-// Result returns the path and the mode of a result.
+// Result returns the path and the mode of a result file. The file is public if releasable is true.
 func (f Folder) Result(releasable bool, names ...string) (string, os.FileMode) {
 	if releasable {
 		return f.Public(names...), 0o644
@@ -43,12 +41,12 @@ func (f Folder) join(half string, names []string) string {
 	return filepath.Join(append([]string{string(f), half}, names...)...)
 }
 
-// Config returns the path of the run's configuration. A run first writes its key, then this file, then all
-// other files.
+// Config returns the path of the run's configuration. A run writes its key first, then the configuration,
+// then all other files.
 func (f Folder) Config() string { return f.Private("config.json") }
 
-// Strangers returns the files of a folder without a run, except a key, an empty lock and temporary files. For
-// a folder with a run it returns nil.
+// Strangers returns the files of a folder that has no configuration, except a key, an empty lock and
+// temporary files. For a folder with a configuration it returns nil.
 func (f Folder) Strangers() (paths []string, err error) {
 	begun, err := durable.Exists(f.Config())
 	if err != nil || begun {
@@ -79,15 +77,16 @@ func (f Folder) Strangers() (paths []string, err error) {
 // ErrReleased matches errors that refuse a second release.
 var ErrReleased = errors.New("results: something was released")
 
-// Released returns the error for a released file of another run. The argument clause describes the evidence.
+// Released returns the error for a file at path that another run released. The argument clause completes the
+// text "... was released, and".
 func Released(path, clause string) error {
 	return &fault.Error{What: fmt.Sprintf("%s was released, and %s", path, clause),
 		Why: "a second release would spend a second budget on the same people, and no ledger would contain both",
 		Fix: "restore the private half, or choose another --out and add up both budgets", Check: true, Err: ErrReleased}
 }
 
-// Vacant refuses a folder that has files but no run (see [Folder.Strangers]). If the files were released by a
-// run whose ledger is lost, no ledger would contain both charges.
+// Vacant returns an error if the folder has files but no configuration (see [Folder.Strangers]). A run whose
+// ledger is lost may have released these files, so no ledger would contain both charges.
 func (f Folder) Vacant() error {
 	strangers, err := f.Strangers()
 	if err != nil || len(strangers) == 0 {
@@ -107,7 +106,7 @@ func releasedFile(name string) bool {
 		strings.HasSuffix(name, ".model") || strings.HasSuffix(name, ".jsonl")
 }
 
-// Place is like [Folder.Result], but also creates the folder of the file.
+// Place is [Folder.Result], and also creates the folder of the file.
 func (f Folder) Place(releasable bool, names ...string) (string, os.FileMode, error) {
 	path, mode := f.Result(releasable, names...)
 	if releasable {
@@ -116,7 +115,6 @@ func (f Folder) Place(releasable bool, names ...string) (string, os.FileMode, er
 	return path, mode, durable.PrivateFolder(filepath.Dir(path))
 }
 
-// Write writes a result to the path of [Folder.Result].
 func (f Folder) Write(releasable bool, name string, write func(io.Writer) error) error {
 	path, mode, err := f.Place(releasable, name)
 	if err != nil {
@@ -125,7 +123,7 @@ func (f Folder) Write(releasable bool, name string, write func(io.Writer) error)
 	return durable.WriteFile(path, mode, write)
 }
 
-// Keep writes a private file.
+// Keep writes data to a file in the subfolder private.
 func (f Folder) Keep(name string, data []byte) error {
 	if err := durable.PrivateFolder(f.Private()); err != nil {
 		return err
@@ -133,7 +131,8 @@ func (f Folder) Keep(name string, data []byte) error {
 	return durable.WriteBytes(f.Private(name), 0o600, data)
 }
 
-// Find returns the path of a result of a complete run: the public path if it exists, else the private path.
+// Find returns the path of a result file: the public path if the file exists there, and otherwise the private
+// path.
 func (f Folder) Find(names ...string) (string, error) {
 	path, _ := f.Result(true, names...)
 	there, err := durable.Exists(path)
@@ -143,7 +142,8 @@ func (f Folder) Find(names ...string) (string, error) {
 	return path, err
 }
 
-// Sweep removes temporary files of killed processes. No other process may use the folder at the same time.
+// Sweep removes temporary files of killed processes from both subfolders. No other process may use the folder
+// at the same time.
 func (f Folder) Sweep() {
 	for _, half := range []string{f.Public(), f.Private()} {
 		_ = filepath.WalkDir(half, func(path string, e fs.DirEntry, err error) error {
@@ -155,9 +155,9 @@ func (f Folder) Sweep() {
 	}
 }
 
-// Settle sets the same modification time for all public files, because different times would reveal running
-// times on private rows. It removes the rights of other users to private files. It reports whether public
-// files exist.
+// Settle sets the modification times of all public files to the same time, because different times would
+// reveal running times on private rows. It also removes the permissions of other users from private files.
+// The result some is true if public files exist.
 func (f Folder) Settle() (some bool, err error) {
 	now := time.Now().Truncate(time.Second)
 	err = settle(f.Public(), func(path string, e fs.DirEntry) error {
@@ -220,7 +220,7 @@ func (f Folder) Removed() string {
 	return "the key of the noise and all working files of the run (votes, models of teachers)"
 }
 
-// WriteJSON writes a value as JSON to the path of [Folder.Result].
+// WriteJSON writes v as JSON to the path of [Folder.Result].
 func (f Folder) WriteJSON(releasable bool, name string, v any) error {
 	err := f.Write(releasable, name, func(w io.Writer) error {
 		e := json.NewEncoder(w)
@@ -233,7 +233,7 @@ func (f Folder) WriteJSON(releasable bool, name string, v any) error {
 	return nil
 }
 
-// ReadJSON reads a file that WriteJSON wrote in a complete run. It refuses a file with another schema.
+// ReadJSON reads a file that WriteJSON wrote into v. A file with another schema is an error.
 func (f Folder) ReadJSON(name, schema string, v any) error {
 	path, err := f.Find(name)
 	if err != nil {
@@ -255,8 +255,8 @@ func (f Folder) ReadJSON(name, schema string, v any) error {
 	return nil
 }
 
-// WriteAccount writes the charges of a row. If the run is seeded, the file name begins with "seeded-",
-// because the content does not show the seed.
+// WriteAccount writes the charges of one row of the results. In a seeded run, the file name begins with
+// "seeded-", because the content does not show the seed.
 func (f Folder) WriteAccount(name string, seeded bool, account any) error {
 	if seeded {
 		name = "seeded-" + name
@@ -266,7 +266,7 @@ func (f Folder) WriteAccount(name string, seeded bool, account any) error {
 
 const timesFile = "seconds.json"
 
-// KeepTimes stores, in the private part of the folder, the running times of the run and of every row.
+// KeepTimes stores the running times of the run and of each row in the subfolder private, in seconds.
 func (f Folder) KeepTimes(all float64, rows []float64) error {
 	text, err := json.Marshal(append([]float64{all}, rows...))
 	if err == nil {
@@ -278,8 +278,8 @@ func (f Folder) KeepTimes(all float64, rows []float64) error {
 	return nil
 }
 
-// Times returns the running times from KeepTimes, or zeros if they are missing or have another number of
-// rows.
+// Times returns the running times that KeepTimes stored, or zeros if they are missing or have another number
+// of rows.
 func (f Folder) Times(rows int) (all float64, of []float64, err error) {
 	none := make([]float64, rows)
 	text, err := os.ReadFile(f.Private(timesFile))

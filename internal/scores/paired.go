@@ -9,17 +9,16 @@ import (
 // Level is the confidence level of an interval for one pair of methods.
 const Level = 0.95
 
-// Interval is a difference between two methods, with a confidence interval from Low to High.
+// Interval is the difference between two methods, with a confidence interval from Low to High.
 type Interval struct {
 	Mean float64 `json:"mean"`
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
 }
 
-// Differs reports whether the interval does not contain 0.
+// Differs reports whether the confidence interval does not contain 0.
 func (i Interval) Differs() bool { return i.Low > 0 || i.High < 0 }
 
-// Constant reports whether all predictions are one class.
 func Constant(predicted []int) bool {
 	for _, y := range predicted {
 		if y != predicted[0] {
@@ -29,7 +28,7 @@ func Constant(predicted []int) bool {
 	return true
 }
 
-// Balanced returns the mean recall over classes that have rows, or 0 without such classes.
+// Balanced returns the mean recall of the classes that have rows, or 0 if no class has rows.
 func Balanced(recall []float64, rows []int) float64 {
 	sum, classes := 0.0, 0.0
 	for y, v := range recall {
@@ -40,8 +39,8 @@ func Balanced(recall []float64, rows []int) float64 {
 	return sum / max(1, classes)
 }
 
-// discordant counts rows in each class. The result won counts rows that only method a predicts correctly, and
-// lost counts rows that only b predicts correctly.
+// discordant counts, in each class, the rows that only method a predicts correctly (won) and the rows that
+// only b predicts correctly (lost).
 func discordant(a, b, labels []int, classes int) (won, lost []float64) {
 	won, lost = make([]float64, classes), make([]float64, classes)
 	for i, y := range labels {
@@ -55,8 +54,8 @@ func discordant(a, b, labels []int, classes int) (won, lost []float64) {
 	return won, lost
 }
 
-// Paired compares the predictions a and b of two methods on the same rows. It returns the differences of
-// accuracy and of balanced accuracy, a minus b. Runs with the same index share a seed.
+// Paired compares the predictions a and b of two methods on the same rows. It returns the differences in
+// accuracy and in balanced accuracy, a minus b. Runs with the same index share a seed.
 //
 // For one run, the interval of accuracy is from McNemar's exact test. Among the rows that exactly one method
 // predicts correctly, the number of correct predictions by a is binomial (Clopper and Pearson 1934). The

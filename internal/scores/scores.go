@@ -1,4 +1,4 @@
-// Package scores measures the agreement of predictions with the labels of public rows.
+// Package scores compares predictions with the labels of public rows.
 package scores
 
 import (
@@ -25,7 +25,8 @@ func Accuracy(predicted, labels []int) float64 {
 	return float64(Right(predicted, labels)) / float64(len(labels))
 }
 
-// Recall returns the fraction of correctly predicted rows for every class, or 0 for a class without rows.
+// Recall returns, for each class, the fraction of rows that are predicted correctly, or 0 for a class without
+// rows.
 func Recall(predicted, labels []int, classes int) []float64 {
 	right, rows := make([]float64, classes), ClassRows(labels, classes)
 	for i, y := range labels {
@@ -39,7 +40,7 @@ func Recall(predicted, labels []int, classes int) []float64 {
 	return right
 }
 
-// ClassRows returns the number of rows of every class.
+// ClassRows returns the number of rows of each class.
 func ClassRows(labels []int, classes int) []int {
 	rows := make([]int, classes)
 	for _, y := range labels {
@@ -48,7 +49,7 @@ func ClassRows(labels []int, classes int) []int {
 	return rows
 }
 
-// MeanRecall returns the mean recall of each class over runs, or nil if a run has no recall values.
+// MeanRecall returns the mean over runs of each class's recall, or nil if a run has no recalls.
 func MeanRecall(runs [][]float64) []float64 {
 	out := make([]float64, len(runs[0]))
 	for _, recall := range runs {
@@ -65,7 +66,7 @@ func MeanRecall(runs [][]float64) []float64 {
 	return out
 }
 
-// Deviation returns the standard deviation of at least two runs around their mean.
+// Deviation returns the sample standard deviation of at least two runs with this mean.
 func Deviation(runs []float64, mean float64) float64 {
 	sum := 0.0
 	for _, v := range runs {
@@ -74,8 +75,8 @@ func Deviation(runs []float64, mean float64) float64 {
 	return math.Sqrt(sum / float64(len(runs)-1))
 }
 
-// StandardError returns the standard error of a fraction of n independent rows. It adds two rows of each
-// outcome (Agresti and Coull 1998), so that the error is above 0 even for fractions of 0 and 1.
+// StandardError returns the standard error of share, a fraction of n independent rows. It adds two rows of
+// each outcome (Agresti and Coull 1998), so the error is above 0 even if share is 0 or 1.
 func StandardError(share float64, n int) float64 {
 	rows := float64(n) + 4
 	p := (share*float64(n) + 2) / rows
@@ -84,7 +85,7 @@ func StandardError(share float64, n int) float64 {
 
 // AUROC returns the area under the receiver operating characteristic for rows with two scores. Let d be the
 // second score minus the first. The area is the probability that d is larger for a row of class 1 than for a
-// row of class 0, where ties count half. The result is nil if a class has no row or if d is NaN for a row.
+// row of class 0, where ties count half. The result is nil if a class has no rows or a d is NaN.
 func AUROC(of blas32.General, labels []int) *float64 {
 	margins := make([]float64, len(labels))
 	order := make([]int, len(labels))
@@ -113,8 +114,8 @@ func AUROC(of blas32.General, labels []int) *float64 {
 	return &area
 }
 
-// Areas returns the mean and the standard deviation of the values of AUROC of several runs. Both are nil if a
-// value is nil.
+// Areas returns the mean and the standard deviation of several results of [AUROC], or nil for both if one of
+// these results is nil.
 func Areas(runs []*float64) (mean, sd *float64) {
 	all, sum := make([]float64, len(runs)), 0.0
 	for i, v := range runs {

@@ -1,6 +1,6 @@
-// Package sealed is the common format of the project's binary files. A file consists of the magic, the
-// fields, and the SHA-256 of magic and fields. The magic is a line that identifies kind and version. All
-// values are little-endian. The hash detects damage but does not authenticate.
+// Package sealed is the common format of the project's binary files: the magic, the fields, and the SHA-256
+// of both. The magic is a line that identifies kind and version. All values are little-endian. The hash
+// detects damage but does not authenticate.
 package sealed
 
 import (
@@ -15,7 +15,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// ErrKind means that the bytes do not begin with the magic. ErrDamaged means that the hash is wrong.
+// ErrKind matches the error for bytes that do not begin with the magic, and ErrDamaged matches the error for
+// a wrong hash.
 var (
 	ErrKind    = errors.New("the file has another kind or version")
 	ErrDamaged = errors.New("the file is damaged: its hash does not match")
@@ -29,7 +30,7 @@ func Seal(b []byte) []byte {
 
 var little = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
-// Append appends values in IEEE 754 format, little-endian.
+// Append appends values in little-endian IEEE 754 format to b.
 func Append[F float32 | float64](b []byte, values []F) []byte {
 	if !little {
 		out, _ := binary.Append(b, binary.LittleEndian, values) // cannot fail, because the values have a fixed size
@@ -46,7 +47,7 @@ type Reader struct {
 	err  error
 }
 
-// Open checks magic and hash, and returns a reader of the fields.
+// Open checks the magic and the hash of b, and returns a reader of the fields.
 func Open(b []byte, magic string) (*Reader, error) {
 	r, err := Fields(b, magic)
 	if err != nil {
@@ -60,7 +61,7 @@ func Open(b []byte, magic string) (*Reader, error) {
 	return r, nil
 }
 
-// Fields returns a reader of everything after the magic. It does not check the hash.
+// Fields checks the magic of b but not the hash, and returns a reader of all bytes after the magic.
 func Fields(b []byte, magic string) (*Reader, error) {
 	rest, ok := bytes.CutPrefix(b, []byte(magic))
 	if !ok {
@@ -69,8 +70,8 @@ func Fields(b []byte, magic string) (*Reader, error) {
 	return &Reader{rest: rest}, nil
 }
 
-// Intact reports whether size bytes of f begin with magic and end with the right hash. It takes constant
-// memory.
+// Intact reports whether the first size bytes of f begin with magic and end with the right hash. It takes
+// constant memory.
 func Intact(f io.ReaderAt, size int64, magic string) (bool, error) {
 	body := size - sha256.Size
 	if body < int64(len(magic)) {
@@ -83,7 +84,7 @@ func Intact(f io.ReaderAt, size int64, magic string) (bool, error) {
 	return string(ends) == magic+string(h.Sum(nil)), errors.Join(hashing, first, last)
 }
 
-// Bytes returns the next n bytes, without a copy.
+// Bytes returns the next n bytes of the file, without a copy.
 func (r *Reader) Bytes(n uint64) []byte {
 	if r.err == nil && n > uint64(len(r.rest)) {
 		r.err = fmt.Errorf("the file ends early: %d bytes are needed, but %d are left", n, len(r.rest))
@@ -96,14 +97,15 @@ func (r *Reader) Bytes(n uint64) []byte {
 	return b
 }
 
-// Uint returns the next n bytes, at most 8, as an integer.
+// Uint returns the next n bytes, at most 8, as a little-endian integer.
 func (r *Reader) Uint(n int) uint64 {
 	var word [8]byte
 	copy(word[:], r.Bytes(uint64(n)))
 	return binary.LittleEndian.Uint64(word[:])
 }
 
-// Numbers returns the next n numbers. n must be in [0, 2^60]. A number that is not finite is an error.
+// Numbers returns the next n numbers. The argument n must be in [0, 2^60]. A number that is not finite is an
+// error.
 func Numbers[F float32 | float64](r *Reader, n int) []F {
 	b := r.Bytes(uint64(n) * uint64(binary.Size(F(0))))
 	if b == nil {
@@ -122,10 +124,9 @@ func Numbers[F float32 | float64](r *Reader, n int) []F {
 // Left returns the number of unread bytes.
 func (r *Reader) Left() uint64 { return uint64(len(r.rest)) }
 
-// Err returns the first error of a field, or nil.
 func (r *Reader) Err() error { return r.err }
 
-// End returns the first error of a field, or an error if bytes are left.
+// End returns the first error, or an error if unread bytes remain.
 func (r *Reader) End() error {
 	if r.err == nil && len(r.rest) > 0 {
 		return fmt.Errorf("the file has %d bytes too many", len(r.rest))

@@ -1,4 +1,4 @@
-// Package testkit has helpers for tests: divergences of discrete distributions, small worlds of votes, a
+// Package testkit has helpers for tests: divergences of discrete distributions, small sets of histograms, a
 // goodness-of-fit test, and reference files.
 package testkit
 
@@ -21,11 +21,11 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// FalseAlarm is the probability that a correct mechanism fails one of the chi-square tests. Seeds are fixed,
-// so repetitions of a test have the same result.
+// FalseAlarm is the probability that a correct mechanism fails a chi-square test. Seeds are fixed, so a
+// repeated test has the same result.
 const FalseAlarm = 1e-9
 
-// HockeyStick returns the smallest delta at eps: the sum of the positive parts of p - e^eps q.
+// HockeyStick returns the hockey-stick divergence at eps: the sum of the positive parts of p - e^eps q.
 func HockeyStick(p, q []float64, eps float64) float64 {
 	sum := 0.0
 	for i := range p {
@@ -34,12 +34,12 @@ func HockeyStick(p, q []float64, eps float64) float64 {
 	return sum
 }
 
-// EitherHockeyStick returns the larger of the hockey-stick divergences in both directions.
+// EitherHockeyStick returns the larger hockey-stick divergence of the two directions.
 func EitherHockeyStick(p, q []float64, eps float64) float64 {
 	return max(HockeyStick(p, q, eps), HockeyStick(q, p, eps))
 }
 
-// Renyi returns the Rényi divergence of order a of p from q.
+// Renyi returns the Rényi divergence of order a between p and q.
 func Renyi(p, q []float64, a float64) float64 {
 	sum := 0.0
 	for i := range p {
@@ -50,7 +50,7 @@ func Renyi(p, q []float64, a float64) float64 {
 	return math.Log(sum) / (a - 1)
 }
 
-// Histograms returns all histograms with at most the given number of votes.
+// Histograms returns all histograms with this number of classes and at most this number of votes.
 func Histograms(votes, classes int) [][]int {
 	if classes == 0 {
 		return [][]int{nil}
@@ -65,7 +65,7 @@ func Histograms(votes, classes int) [][]int {
 }
 
 // Neighbours returns the indices of the neighbours of each histogram. Neighbours differ by one added or
-// removed vote. If moves is true, they may also differ by one moved vote.
+// removed vote or, if moves is true, also by one moved vote.
 func Neighbours(histograms [][]int, moves bool) [][]int {
 	number := map[string]int{}
 	for i, h := range histograms {
@@ -94,7 +94,8 @@ func Neighbours(histograms [][]int, moves bool) [][]int {
 	return edges
 }
 
-// ChiSquare returns the p-value of Pearson's test. Cells with fewer than 20 expected observations are merged.
+// ChiSquare returns the p-value of Pearson's chi-square test. Cells with fewer than 20 expected observations
+// are merged.
 func ChiSquare(observed, expected []float64) float64 {
 	chi2, rest, restExpected, cells := 0.0, 0.0, 0.0, 0
 	add := func(o, e float64) {
@@ -119,14 +120,13 @@ func ChiSquare(observed, expected []float64) float64 {
 	return distuv.ChiSquared{K: float64(cells - 1)}.Survival(chi2)
 }
 
-// ReadJSON reads a reference file into v.
 func ReadJSON(t require.TestingT, path string, v any) {
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(data, v))
 }
 
-// Golden returns the content of a reference file. Lists in the file must not be empty, except lists inside
+// Golden decodes the JSON reference file at path. Lists in the file must not be empty, except lists inside
 // other lists.
 func Golden[T any](t require.TestingT, path string) (v T) {
 	ReadJSON(t, path, &v)
@@ -144,7 +144,7 @@ func requireLists(t require.TestingT, path string, v reflect.Value) {
 	}
 }
 
-// Must returns v. It panics if err is not nil. Use it for calls that must succeed before a test begins.
+// Must returns v if err is nil, and otherwise panics. It is for calls before a test begins.
 func Must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
@@ -154,7 +154,6 @@ func Must[T any](v T, err error) T {
 
 func Must2[T, U any](v T, u U, err error) (T, U) { return Must(v, err), u }
 
-// Series returns f(0), f(1), ... f(n-1).
 func Series[T any](n int, f func(i int) T) []T {
 	out := make([]T, n)
 	for i := range out {
@@ -163,7 +162,6 @@ func Series[T any](n int, f func(i int) T) []T {
 	return out
 }
 
-// Err returns the error of a call with one other result.
 func Err[T any](_ T, err error) error { return err }
 
 func Err2[T, U any](_ T, _ U, err error) error { return err }
@@ -174,13 +172,12 @@ func ErrorAs[E error](t require.TestingT, err error, about ...any) (found E) {
 	return found
 }
 
-// Write writes a file that only its owner can read, and returns the path.
 func Write[T string | []byte](t require.TestingT, path string, content T) string {
 	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }
 
-// WellFormed requires that text is XML.
+// WellFormed requires that text is well-formed XML.
 func WellFormed(t require.TestingT, text []byte, about ...any) {
 	for d := xml.NewDecoder(bytes.NewReader(text)); ; {
 		if _, err := d.Token(); err == io.EOF {
@@ -191,14 +188,13 @@ func WellFormed(t require.TestingT, text []byte, about ...any) {
 	}
 }
 
-// Ended returns a context that has ended.
+// Ended returns a canceled context.
 func Ended() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
 }
 
-// Allocated returns the number of bytes that f allocates.
 func Allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -207,7 +203,6 @@ func Allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// Gzip returns data compressed by gzip.
 func Gzip(data []byte) []byte {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
@@ -218,8 +213,8 @@ func Gzip(data []byte) []byte {
 	return b.Bytes()
 }
 
-// Folder returns a temporary folder for programs that may still write after they end, such as browsers.
-// Unlike t.TempDir, it does not fail a test if a file cannot be removed.
+// Folder returns a temporary folder for programs that may write after the test ends, such as browsers. Unlike
+// t.TempDir, it does not fail a test if a file cannot be removed.
 func Folder(t testing.TB) string {
 	dir, err := os.MkdirTemp("", "pate-test-")
 	if err != nil {

@@ -15,10 +15,10 @@ const (
 	iterations = 4
 )
 
-// rightDirections returns at most dim leading right singular vectors of a sparse matrix, or nil if the matrix
-// is zero. The result has one row of components for each column of the matrix. The algorithm is subspace
-// iteration from random vectors of a fixed seed (Halko, Martinsson, Tropp 2011, algorithm 4.4). Directions
-// with singular values below 1e-6 of the largest are left out.
+// rightDirections returns at most dim leading right singular vectors of a sparse matrix, or nil for a zero
+// matrix. The result has dim numbers for each column of the matrix. The algorithm is subspace iteration from
+// random vectors with a fixed seed (Halko, Martinsson, Tropp 2011, algorithm 4.4). Vectors with singular
+// values below 1e-6 of the largest are left out.
 func rightDirections(rows [][]entry, columns, dim int) []float64 {
 	width := min(dim+spare, len(rows), columns)
 	if width == 0 {

@@ -18,7 +18,7 @@ type spaceJSON struct {
 	Directions []byte    `json:"directions"` // base64 of little-endian int16: Features numbers for each word
 }
 
-// MarshalJSON returns the space, which depends only on public texts.
+// MarshalJSON encodes the space, which depends only on public texts.
 func (s *Space) MarshalJSON() ([]byte, error) {
 	out := spaceJSON{Words: s.words, Weights: s.weight, Features: s.dim, Length: Length}
 	for _, v := range s.directions {
@@ -27,7 +27,7 @@ func (s *Space) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// UnmarshalJSON reads the output of MarshalJSON. Any other input is an error and does not change s.
+// UnmarshalJSON decodes the output of MarshalJSON. Any other input is an error and leaves s unchanged.
 func (s *Space) UnmarshalJSON(text []byte) error {
 	var in spaceJSON
 	if err := json.Unmarshal(text, &in); err != nil {

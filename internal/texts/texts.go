@@ -1,6 +1,6 @@
-// Package texts turns texts into features. The words of a text are weighted by TF-IDF, projected on
-// directions, and scaled to a fixed length. Words, weights and directions depend only on public texts. So
-// each text is encoded separately, and encoding has no privacy cost.
+// Package texts turns texts into features: TF-IDF weights of words, projected on directions and scaled to a
+// fixed length. The words, weights and directions depend only on public texts, so encoding a private text has
+// no privacy cost.
 package texts
 
 import (
@@ -25,11 +25,11 @@ const (
 	sampled  = 5_000  // public texts from which directions are computed
 )
 
-// Length is the Euclidean length of the features of a text with known words. A numeric column has a deviation
-// of about 1, so a text counts as much as Length*Length numeric columns.
+// Length is the Euclidean length of the features of a text that has known words. A numeric column has a
+// standard deviation of about 1, so a text counts as much as Length*Length numeric columns.
 const Length = 4
 
-// Words returns the words of a text in lower case: maximal runs of 2 to 40 Unicode letters and numbers.
+// Words iterates over the words of a text in lower case: maximal runs of 2 to 40 Unicode letters and numbers.
 func Words(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		read := 0
@@ -44,7 +44,7 @@ func Words(text string) iter.Seq[string] {
 	}
 }
 
-// Space is a fitted encoding of texts. It depends only on public texts.
+// Space is an encoding of texts that was fitted on public texts.
 type Space struct {
 	words      []string // sorted
 	at         map[string]int
@@ -60,8 +60,8 @@ type entry struct {
 	weight float64
 }
 
-// Fit returns the space of public texts. A word belongs to the space if at least two texts contain it. If
-// there are too many such words, the most frequent words are kept.
+// Fit returns the space of public texts. It contains each word that occurs in at least two texts, up to a
+// maximum number of most frequent words.
 func Fit(public []string) (*Space, error) {
 	in := map[string]int{}
 	for _, text := range public {
@@ -105,12 +105,12 @@ func (s *Space) index() {
 	}
 }
 
-// Dim returns the number of features, and Words the number of words.
+// Dim returns the number of features.
 func (s *Space) Dim() int   { return s.dim }
 func (s *Space) Words() int { return len(s.words) }
 
-// weigh returns the known words of a text, sorted, with weights (1 + ln(count))*idf that are scaled to length
-// 1.
+// weigh returns the known words of a text in ascending order, with weights (1 + ln(count))*idf, scaled to
+// Euclidean length 1.
 func (s *Space) weigh(text string) []entry {
 	count := map[int]int{}
 	for word := range Words(text) {
@@ -131,7 +131,7 @@ func (s *Space) weigh(text string) []entry {
 	return row
 }
 
-// Encode writes the Dim features of a text. If no word is known, all features are 0.
+// Encode writes the features of a text to dst. If no word is known, all features are 0.
 func (s *Space) Encode(dst []float32, text string) {
 	sum := make([]float64, s.dim)
 	for _, e := range s.weigh(text) {

@@ -11,9 +11,9 @@
 // Every run draws its setting uniformly, with replacement and independently of the data. So all runs use the
 // same mechanism, whose outcome includes the setting and whose cost is Search.Event. The number of runs has
 // the distribution Law. The number is drawn by exact arithmetic from a secret key and does not depend on the
-// data. Only the best run is released, with its score. [Law.Event] is the event of this release, for the
-// neighbours and units of Search.Event. Papernot and Steinke (2022) bound the Rényi divergences of the
-// release: Theorem 2 for the truncated negative binomial distribution, and Theorem 6 for the Poisson
+// data. Only the output and the score of the best run are released. [Law.Event] is the event of this release,
+// for the neighbours and units of Search.Event. Papernot and Steinke (2022) bound the Rényi divergences of
+// the release: Theorem 2 for the truncated negative binomial distribution, and Theorem 6 for the Poisson
 // distribution. Liu and Talwar (2019) proved a bound for the geometric distribution. In a tie the earlier run
 // wins. Since runs are independent and identically distributed, this is a random choice.
 //

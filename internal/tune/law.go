@@ -14,8 +14,8 @@ import (
 )
 
 // Law is the distribution of the number of runs. If Mean is above 0, it is the Poisson distribution.
-// Otherwise it is the truncated negative binomial distribution with Eta and Gamma, which has no run number 0.
-// [Poisson] and [NegativeBinomial] return a Law for an expected number of runs.
+// Otherwise it is the truncated negative binomial distribution with parameters Eta and Gamma, which is at
+// least 1. [Poisson] and [NegativeBinomial] return a Law for an expected number of runs.
 type Law struct {
 	Eta   float64 // shape in (-1, 1]: 1 is geometric, 0 is logarithmic
 	Gamma float64 // in (0, 1), small for many runs; 0 for Poisson
@@ -25,10 +25,10 @@ type Law struct {
 // MaxExpected is the largest expected number of runs.
 const MaxExpected = 1e5
 
-// ErrLaw matches every error about the parameters of a [Law].
+// ErrLaw matches every error about a parameter of a [Law].
 var ErrLaw = errors.New("tune: bad law")
 
-// Poisson returns the Poisson distribution. With probability e^-mean the number of runs is 0.
+// Poisson returns the Poisson distribution with this mean. The number of runs is 0 with probability e^-mean.
 func Poisson(mean float64) (Law, error) {
 	l := Law{Mean: mean}
 	if !(mean > 0) {
@@ -37,7 +37,8 @@ func Poisson(mean float64) (Law, error) {
 	return l, l.Validate()
 }
 
-// NegativeBinomial returns the truncated negative binomial distribution with shape eta. mean must be above 1.
+// NegativeBinomial returns the truncated negative binomial distribution with shape eta and with mean runs,
+// above 1.
 func NegativeBinomial(eta, mean float64) (Law, error) {
 	if !(eta > -1 && eta <= 1) {
 		return Law{}, fmt.Errorf("%w: the shape must be above -1 and at most 1, got %v", ErrLaw, eta)
@@ -55,7 +56,6 @@ func NegativeBinomial(eta, mean float64) (Law, error) {
 	return l, l.Validate()
 }
 
-// Validate returns an error for a parameter that is out of range.
 func (l Law) Validate() error {
 	switch {
 	case l.Mean != 0 && (l.Eta != 0 || l.Gamma != 0):
@@ -75,8 +75,7 @@ func (l Law) Validate() error {
 	return nil
 }
 
-// Event returns the event of the whole search. The argument "run" is the event of one run of
-// the search.
+// Event returns the event of the whole search, in which each run has the event run.
 func (l Law) Event(run accountant.Event) accountant.Event {
 	if l.Mean != 0 {
 		return accountant.PoissonSelection{Mean: l.Mean, Event: run}
@@ -84,7 +83,6 @@ func (l Law) Event(run accountant.Event) accountant.Event {
 	return accountant.Selection{Eta: l.Eta, Gamma: l.Gamma, Event: run}
 }
 
-// String returns the name of the distribution.
 func (l Law) String() string {
 	switch {
 	case l.Mean != 0:
@@ -97,7 +95,6 @@ func (l Law) String() string {
 	return fmt.Sprintf("negative-binomial:%g", l.Eta)
 }
 
-// Expected returns the expected number of runs.
 func (l Law) Expected() float64 {
 	if l.Mean != 0 {
 		return l.Mean
@@ -110,9 +107,8 @@ func (l Law) Expected() float64 {
 	return (1 - l.Gamma) / (l.Gamma * shape)
 }
 
-// Missed returns the probability that no run uses a certain setting. The argument share is the probability
-// that a single run uses the setting. This is the probability generating function of the number of runs at
-// 1-share.
+// Missed returns the probability that no run uses a certain setting, if a single run uses this setting with
+// probability share. The result is the probability generating function of the number of runs at 1-share.
 func (l Law) Missed(share float64) float64 {
 	if l.Mean != 0 {
 		return math.Exp(-l.Mean * share)
@@ -124,8 +120,8 @@ func (l Law) Missed(share float64) float64 {
 	return math.Max(0, math.Expm1(-l.Eta*log)/math.Expm1(-l.Eta*math.Log(l.Gamma)))
 }
 
-// Quantile returns the smallest k with P(number of runs <= k) >= probability, up to rounding. The probability
-// is in (0, 1). Use it to estimate the time of a search.
+// Quantile returns the least k with P(number of runs <= k) >= probability, up to rounding. The argument
+// probability is in (0, 1).
 func (l Law) Quantile(probability float64) int64 {
 	if l.Mean != 0 {
 		law := distuv.Poisson{Lambda: l.Mean}
@@ -150,7 +146,7 @@ func (l Law) Quantile(probability float64) int64 {
 	return k
 }
 
-// Price compares a search with a single run: their noise and their epsilons.
+// Price compares the noise and the epsilon of a search with the noise and the epsilon of a single run.
 type Price struct {
 	Law        Law
 	Noise      float64 // least noise with which the whole search meets the target
@@ -161,12 +157,12 @@ type Price struct {
 
 func (p Price) Ratio() float64 { return p.Noise / p.OneNoise }
 
-// Noisy returns the event of one run as a function of its noise.
+// Noisy returns the event of one run with this noise.
 type Noisy = func(noise float64) (accountant.Event, error)
 
-// PriceOf returns the price of a search for a target epsilon. The argument event returns the event of a run.
-// The search is accounted by Rényi divergences, because no other bounds are known, and a single run by the
-// tightest accountant.
+// PriceOf returns the price of a search for the epsilon and delta in target. The argument event gives the
+// event of one run. The search is accounted by Rényi divergences, because no other bounds are known, and a
+// single run by the tightest accountant.
 func PriceOf(ctx context.Context, l Law, relation accountant.Relation, target accountant.Target, event Noisy) (Price, error) {
 	p := Price{Law: l}
 	if err := l.Validate(); err != nil {
@@ -188,7 +184,7 @@ func PriceOf(ctx context.Context, l Law, relation accountant.Relation, target ac
 	return p, err
 }
 
-// PriceAt returns the price of a search with the given noise, which must cost target.Epsilon.
+// PriceAt returns the price of a search with this noise, whose epsilon must be target.Epsilon.
 func PriceAt(ctx context.Context, l Law, relation accountant.Relation, target accountant.Target, noise float64, event Noisy) (Price, error) {
 	p := Price{Law: l, Noise: noise, Epsilon: target.Epsilon}
 	var err error
@@ -207,7 +203,7 @@ func PriceAt(ctx context.Context, l Law, relation accountant.Relation, target ac
 	return p, nil
 }
 
-// Draw returns a random number of runs. The distribution is exact for the float64 parameters: every decision
+// Draw draws the number of runs. The distribution is exact for the float64 parameters: every decision
 // compares random bits with a ratio of integers or with the digits of a parameter.
 func (l Law) Draw(s *rng.Stream) int64 {
 	switch {
@@ -219,9 +215,9 @@ func (l Law) Draw(s *rng.Stream) int64 {
 	return geometric(s, l.Eta, l.Gamma)
 }
 
-// poisson returns a Poisson number with this mean. Let p be mean-floor(mean). The sum of floor(mean) Poisson
-// numbers of mean 1 is added to a Poisson number of mean p. The latter is a Poisson number of mean 1 in which
-// each count is kept with probability p.
+// poisson draws a Poisson number with this mean. It adds floor(mean) Poisson numbers of mean 1 and one of
+// mean p = mean-floor(mean). For the last, it draws a Poisson number of mean 1 and keeps each count with
+// probability p.
 func poisson(s *rng.Stream, mean float64) int64 {
 	whole, rest := math.Modf(mean)
 	n := int64(0)
@@ -236,7 +232,7 @@ func poisson(s *rng.Stream, mean float64) int64 {
 	return n
 }
 
-// poissonOne returns a Poisson number of mean 1. It proposes k with probability 2^-(k+1) and accepts k with
+// poissonOne draws a Poisson number of mean 1. It proposes k with probability 2^-(k+1) and accepts k with
 // probability 2^(k-1)/k!. The acceptance probability is 1/2 for k = 0, and otherwise the product of 2/j over
 // j from 3 to k.
 func poissonOne(s *rng.Stream) int64 {

@@ -32,25 +32,23 @@ type Search struct {
 	Run func(ctx context.Context, r Run) (Outcome, error)
 	// Dir is a private folder from which an interrupted search resumes, or "". The files in Dir are secret.
 	Dir string
-	// If Every is above 0, the search ends only at a multiple of Every after its start or last resumption.
-	// The running time then reveals less about the number of runs.
+	// Every, if above 0, is a duration. The search ends only at multiples of Every after its start or last
+	// resumption, so the running time reveals less about the number of runs.
 	Every time.Duration
 }
 
-// Run describes one run of a search.
+// Run holds the arguments of one run of a search.
 type Run struct {
 	Setting int
 	Key     rng.Key // used only by this run
 	Dir     string  // folder to resume from; "" if there is none
 }
 
-// Outcome is the result of one run.
 type Outcome struct {
 	Score  float64 // largest is best; a score that is not finite is worst
 	Output []byte
 }
 
-// Best is the outcome of the best run.
 type Best struct {
 	Outcome
 	Setting int
@@ -59,7 +57,6 @@ type Best struct {
 // ErrSearch matches every error about a field of a [Search].
 var ErrSearch = errors.New("tune: bad Search")
 
-// Validate returns an error for a field that is missing or out of range.
 func (s Search) Validate() error {
 	if err := s.Law.Validate(); err != nil {
 		return fmt.Errorf("%w: %w", ErrSearch, err)
@@ -83,8 +80,8 @@ func (s Search) Validate() error {
 }
 
 // Select performs the search and returns the best run, or nil if the drawn number of runs is 0. The
-// reservation must be for Law.Event(Event). Equal searches with equal keys give equal results. If Dir is set,
-// an interrupted search resumes with the interrupted run. No error reveals the number of runs.
+// reservation r must be for Law.Event(Event). Equal searches with equal keys give equal results. If Dir is
+// set, an interrupted search resumes with the interrupted run. No error reveals the number of runs.
 func Select(ctx context.Context, s Search, r *ledger.Reservation, key rng.Key) (*Best, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -170,8 +167,8 @@ func (s Search) wait(ctx context.Context, began time.Time) error {
 	}
 }
 
-// progress is the state of a search. The output of the best run is written before the state that contains the
-// file's name.
+// progress is the state of a search on disk. The output of the best run is written first, and then the state
+// with the name of the output file.
 type progress struct {
 	ID   string `json:"id"`
 	Done int64  `json:"done"` // number of finished runs
@@ -187,7 +184,7 @@ type found struct {
 	File    string  `json:"file,omitempty"` // name of the output file in the folder
 }
 
-// The names of folders and outputs are pseudorandom, to hide the number of runs.
+// Names of folders and of output files are pseudorandom, to hide the number of runs.
 const (
 	stateFile    = "search.json"
 	folderPrefix = "run-"

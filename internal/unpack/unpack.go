@@ -16,12 +16,12 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// MaxBytes is the largest unpacked size of a file, 1 GiB. The limit prevents a small compressed file from
-// filling the memory. The largest common idx file (EMNIST ByClass) has 0.55 GB.
+// MaxBytes is the maximum unpacked size of a file, 1 GiB, so that a small compressed file cannot fill the
+// memory. The largest common idx file (EMNIST ByClass) has 0.55 GB.
 const MaxBytes = 1 << 30
 
-// Open opens a regular file for reading. It refuses pipes and devices without opening them: opening a pipe
-// can block, and a device may have no end.
+// Open opens a regular file for reading. It refuses pipes and devices before opening them, because opening a
+// pipe can block and a device may have no end.
 func Open(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -33,8 +33,8 @@ func Open(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// Above smallBytes of unpacked data, maxRatio is the largest permitted ratio of unpacked to compressed size.
-// A table of zeros and ones has a ratio of up to 100.
+// maxRatio is the maximum ratio of unpacked to compressed size beyond smallBytes of unpacked data. A table of
+// zeros and ones has a ratio of up to 100.
 const (
 	maxRatio   = 256
 	smallBytes = 64 << 20
@@ -45,9 +45,9 @@ var (
 	errTooDense = fmt.Errorf("more than %d times its size when unpacked; unpack it, and give that if it is right", maxRatio)
 )
 
-// Reader returns the unpacked bytes of r. It recognises gzip and Zstandard by the first bytes. More than
-// MaxBytes unpacked bytes are an error. For a compressed fs.File of n bytes, more than max(smallBytes,
-// maxRatio*n) unpacked bytes are also an error.
+// Reader returns a reader of the unpacked bytes of r. It recognises gzip and Zstandard by the first bytes.
+// More than MaxBytes unpacked bytes are an error. If r is an [fs.File] with n compressed bytes, more than
+// max(smallBytes, maxRatio*n) unpacked bytes are also an error.
 func Reader(r io.Reader) (io.Reader, error) {
 	b := bufio.NewReaderSize(r, 1<<16)
 	magic, err := b.Peek(4)
@@ -74,7 +74,7 @@ func Reader(r io.Reader) (io.Reader, error) {
 	return out, nil
 }
 
-// Format returns the compression of a file that begins with head, or "" for none.
+// Format returns the compression of a file that begins with the bytes head, or "" for none.
 func Format(head []byte) string {
 	switch {
 	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
@@ -85,7 +85,7 @@ func Format(head []byte) string {
 	return ""
 }
 
-// Decoder returns a reader of the unpacked bytes of a file in this [Format], without a limit.
+// Decoder returns a reader of the unpacked bytes of r, which is in this [Format]. The size is unlimited.
 func Decoder(r io.Reader, format string) (io.Reader, error) {
 	if format == "gzip" {
 		return gzip.NewReader(r)
@@ -115,7 +115,7 @@ func (c *capped) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Sum returns the hexadecimal SHA-256 of the unpacked bytes of a file.
+// Sum returns the SHA-256 of a file's unpacked bytes in hexadecimal.
 func Sum(path string) (string, error) {
 	f, err := Open(path)
 	if err != nil {

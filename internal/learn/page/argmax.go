@@ -116,8 +116,8 @@ func (a argmaxMechanism) pairOf(here, there []int) pair {
 	return p
 }
 
-// charge returns the epsilon of several answers at Delta. The argument is the number of answers. For one
-// answer of a pure mechanism, the delta is 0.
+// charge returns the epsilon of this many answers at delta Delta, or at delta 0 for one answer of a pure
+// mechanism.
 func (a argmaxMechanism) charge(answers int) float64 {
 	if a.pure && answers == 1 {
 		return learn.Must(pldOf(a.event, 1).Epsilon(context.Background(), 0)).Upper
@@ -134,8 +134,8 @@ func charged(events ...accountant.Event) float64 {
 	return learn.Must(accountant.Epsilon(context.Background(), accountant.ByRDP, accountant.AddRemove, Delta, events...)).Upper
 }
 
-// withCounts returns the pair of a mechanism that also releases the counts. Each of the two inputs then has a
-// single possible output, and the two outputs differ.
+// withCounts returns the pair of output distributions if the mechanism also releases the counts here and
+// there. Each input then has one possible output, and the two outputs differ.
 func (p pair) withCounts(here, there []int) pair {
 	return pair{
 		outcomes: []string{list(here), list(there)}, epsilon: p.epsilon, delta: p.delta,
@@ -143,8 +143,8 @@ func (p pair) withCounts(here, there []int) pair {
 	}
 }
 
-// allowed returns a lower bound on the false negative rate of all tests, as a function of the false positive
-// rate.
+// allowed returns a function from false positive rates to lower bounds on the false negative rate of every
+// test between the inputs of p.
 func (a argmaxMechanism) allowed(p pair) func(float64) float64 {
 	simple := byClaim(p.epsilon, p.delta)
 	if a.pure || a.declines { // otherwise the computation takes a second

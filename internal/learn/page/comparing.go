@@ -163,8 +163,9 @@ func noiseFor(epsilon float64, event func(noise float64) accountant.Event) float
 	return high
 }
 
-// attacked trains models with and without one record, and returns a membership attack's scores. The score is
-// the record's signed distance from the decision line, positive on the side of the record's class.
+// attacked trains models with and without one record, and returns the scores of a membership attack on these
+// models. The score is the record's signed distance from the decision line, positive on the side of the
+// record's class.
 func attacked(cfg dpsgd.Config, runs int, key rng.Key) (with, without []float64) {
 	base := sample(key.Derive("attacked").Stream(), "few", 16)
 	canary := []float32{-2.5, -2.5} // a record of class 1, far on the other side
@@ -241,13 +242,13 @@ func drawComparing(r *reader) (v View) {
 	return v
 }
 
-// scatterOf bounds the differences between the estimated and the true rates, with 95 percent confidence. For
-// each of the two rates, the inequality of Dvoretzky, Kiefer and Wolfowitz (with the constant of Massart
-// 1990) fails with probability at most 2.5 percent.
+// scatterOf returns a bound on the errors of both estimated rates of an attack, with 95 percent confidence.
+// For each rate, the inequality of Dvoretzky, Kiefer and Wolfowitz (constant of Massart 1990) fails with
+// probability at most 2.5 percent.
 func scatterOf(runs int) float64 { return math.Sqrt(math.Log(2/0.025) / (2 * float64(runs))) }
 
-// against compares the lower edge of an attack's confidence band with the certified maximum. It suffices to
-// compare points, because the maximum is a concave curve.
+// against states whether the lower confidence bound of an attack's true positive rates exceeds the certified
+// maximum. Comparing points suffices, because the maximum is a concave function of the false positive rate.
 func against(wrong, found []float64, most func(wrong float64) float64, scatter float64) string {
 	for i := range wrong {
 		if found[i]-scatter > most(min(wrong[i]+scatter, 1)) {
@@ -293,8 +294,8 @@ func drawTask(t task) Panel {
 		fmt.Sprintf("%d private records of two classes and %d public points without labels.", t.private.X.Rows, t.public.X.Rows), nil)
 }
 
-// drawAttackOn draws the attack's curve and the certified maximum. It returns the panel, the maximum true
-// positive rate at a false positive rate of 10 percent, and a sentence about the attack.
+// drawAttackOn draws the trade-off curve of an attack and the certified maximum. It returns the panel, the
+// maximum true positive rate at a false positive rate of 10 percent, and a sentence about the attack.
 func drawAttackOn(cfg dpsgd.Config, with, without []float64) (Panel, float64, string) {
 	risk := learn.Must(pldOf(cfg.Event(), 1).Risk(context.Background()))
 	p := newPlot(axis{label: "false alarms", low: 0, high: 1}, axis{label: "members found", low: 0, high: 1})

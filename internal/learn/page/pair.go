@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// pair holds a claimed epsilon and delta, and the output distributions on two neighbouring inputs as log
-// probabilities.
+// pair holds the log probabilities of each output on two neighbouring inputs, and the claimed epsilon and
+// delta.
 type pair struct {
 	outcomes    []string
 	here, there []float64
@@ -23,9 +23,9 @@ func (p pair) loss(i int) float64 {
 	return p.here[i] - p.there[i]
 }
 
-// spent returns the least epsilon for which the pair is (epsilon, delta)-indistinguishable in both
-// directions. In one direction, this is the maximum of ln((P[S] - delta)/P'[S]) over sets S of outcomes. The
-// set with the maximum consists of the outcomes with the largest losses.
+// spent returns the least epsilon for which the two output distributions are (epsilon,
+// delta)-indistinguishable. In one direction it is the maximum of ln((P[S] - delta)/P'[S]) over sets S of
+// outputs. The maximal S contains the outputs with the largest losses.
 func (p pair) spent() float64 {
 	reverse := p
 	reverse.here, reverse.there = p.there, p.here
@@ -61,7 +61,6 @@ func (p pair) excused(i int) bool {
 	return math.Abs(p.loss(i)) > p.epsilon && !p.breaks()
 }
 
-// tradeoff returns the false positive and false negative rates at the corners of the trade-off curve.
 func (p pair) tradeoff() (wrong, missed []float64) {
 	wrong, missed = []float64{0}, []float64{1}
 	a, b := 0.0, 0.0

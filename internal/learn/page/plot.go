@@ -113,7 +113,7 @@ func (p *plot) area(class string, xs, low, high []float64) {
 	p.path(class, a, b)
 }
 
-// key writes a legend entry. The argument place is the number of the line: from the top if it is at least 0,
+// key writes a legend entry in row place, counted from the top of the plot if place is at least 0, and
 // otherwise from the bottom.
 func (p *plot) key(class string, x float64, place int, words string) {
 	y := p.top + 14 + 17*float64(place)
@@ -124,7 +124,6 @@ func (p *plot) key(class string, x float64, place int, words string) {
 	p.text("name", "start", x+28, y, words)
 }
 
-// canvas is a drawing of fixed size, about as wide as a phone screen. Colours come from the style sheet.
 type canvas struct {
 	strings.Builder
 	w, h float64
@@ -149,7 +148,8 @@ func at(x float64) string {
 	return sign + strconv.Itoa(tenths/10) + "." + strconv.Itoa(tenths%10)
 }
 
-// element writes an SVG element. The argument names lists the attributes for values, separated by blanks.
+// element writes an SVG element. The argument names lists the attributes for values in order, separated by
+// blanks.
 func (c *canvas) element(name, class string, more []string, names string, values ...float64) {
 	c.WriteString("<" + name + ` class="` + class + `"`)
 	for _, x := range values {

@@ -14,12 +14,11 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// reader reads the knobs of a situation. Errors are panics (see [learn.Must]).
 type reader struct{ values Situation }
 
 func refuse(format string, args ...any) { valid(0, fmt.Errorf(format, args...)) }
 
-// valid is learn.Must with errors that match [ErrSituation].
+// valid is [learn.Must] with errors that match [ErrSituation].
 func valid[T any](v T, err error) T {
 	if err != nil {
 		err = fmt.Errorf("%w: %w", ErrSituation, err)
@@ -86,8 +85,8 @@ func (r *reader) votes(id string) []int {
 	return counts
 }
 
-// moved reads a move of one vote, such as "0>1", and returns the counts after the move. By default a vote
-// moves from the class with the most votes to the second class.
+// moved reads a move of one vote, such as "0>1", from the control id. It returns both classes and the counts
+// after the move. Without a value, a vote moves from the class with the most votes to the second class.
 func (r *reader) moved(id string, counts []int) (from, to int, after []int) {
 	from, to = favourite(counts)
 	if text := r.values[id]; text != "" {
@@ -124,7 +123,7 @@ func list[T int | int64](xs []T) string {
 	return strings.Join(parts, ",")
 }
 
-// Request is a request of the page to the program that draws.
+// Request is a request of the page to the program that draws pictures.
 type Request struct {
 	Ask       string    `json:"ask"` // draw, trace or check
 	Chapter   string    `json:"chapter"`
@@ -133,7 +132,7 @@ type Request struct {
 	Given     float64   `json:"given"`
 }
 
-// Reply is the reply to a Request. If Error is set, all other fields are empty.
+// Reply is the answer to a [Request]. If Error is set, all other fields are empty.
 type Reply struct {
 	Error string `json:"error,omitempty"`
 	View  *View  `json:"view,omitempty"`
@@ -142,7 +141,6 @@ type Reply struct {
 	Words string `json:"words,omitempty"`
 }
 
-// Call answers a JSON request with a JSON reply.
 func Call(request []byte) []byte {
 	var q Request
 	reply, err := Reply{}, json.Unmarshal(request, &q)

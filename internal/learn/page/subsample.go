@@ -38,7 +38,7 @@ type dealt struct {
 	b     bool
 }
 
-// voteOf reports whether a block votes for B. A block votes for the more frequent letter, or for A in a tie.
+// voteOf reports whether more than half of the items in a block are B.
 func voteOf(part []item) bool {
 	n := 0
 	for _, x := range part {
@@ -168,8 +168,8 @@ func drawBlocks(here, there []dealt, marks []bool, record, touched int) Panel {
 		fmt.Sprintf("replacing record %d changes %d of %d blocks.", record, touched, len(here)), nil)
 }
 
-// drawBlockSizes draws the expected stability distance against the number of blocks. It computes this
-// distance from the binomial probability that a block votes for the letter A.
+// drawBlockSizes draws the expected stability distance as a function of the number of blocks. The expectation
+// uses the binomial probability that a block votes for A.
 func drawBlockSizes(share, now float64) Panel {
 	p := newPlot(axis{label: "blocks", low: 0, high: 60}, axis{label: "expected distance", low: 0, high: 30})
 	var xs, ys []float64

@@ -8,7 +8,7 @@ import (
 	"github.com/pate-go/pate/internal/number"
 )
 
-// View is the picture of a situation.
+// View is the picture for one [Situation].
 type View struct {
 	Panels  []Panel  `json:"panels"`
 	Says    []string `json:"says"`              // sentences that describe the picture
@@ -17,13 +17,11 @@ type View struct {
 	Numbers []Number `json:"numbers"`
 }
 
-// Verdict states whether the claim holds in the picture.
 type Verdict struct {
 	Holds bool   `json:"holds"`
 	Words string `json:"words"`
 }
 
-// Panel is one drawing.
 type Panel struct {
 	ID    string `json:"id"`
 	Title string `json:"title"`
@@ -38,7 +36,6 @@ type Table struct {
 	Rows [][]string `json:"rows"`
 }
 
-// Number is a named number of a view with its printed form.
 type Number struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
@@ -49,7 +46,7 @@ func (v *View) number(name string, x float64) { v.add(name, x, short(x)) }
 
 func (v *View) claim(name string, epsilon float64) { v.add(name, epsilon, up(epsilon)) }
 
-// add adds a number. If x is infinite, the value is ±MaxFloat64 and the text shows ∞, because JSON has no
+// add appends the number x with a name and a text. An infinite x becomes ±MaxFloat64, because JSON has no
 // infinity.
 func (v *View) add(name string, x float64, text string) {
 	if math.IsInf(x, 0) {
@@ -62,7 +59,6 @@ func (v *View) say(format string, args ...any) {
 	v.Says = append(v.Says, fmt.Sprintf(format, args...))
 }
 
-// Number returns the value of the number with this name.
 func (v View) Number(name string) (float64, bool) {
 	for _, n := range v.Numbers {
 		if n.Name == name {
@@ -91,7 +87,7 @@ func short(x float64) string {
 	return strconv.FormatFloat(x, 'g', 4, 64)
 }
 
-// up prints an epsilon with four digits, rounded up. It first subtracts the largest rounding error of a sum.
+// up formats an epsilon with four digits, rounded up, after subtracting the largest rounding error of a sum.
 func up(x float64) string {
 	if math.IsInf(x, 1) {
 		return "∞"

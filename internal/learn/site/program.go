@@ -13,18 +13,18 @@ import (
 	"strings"
 )
 
-// A Program is package internal/learn/page as WebAssembly, for exported pages.
+// A Program is package internal/learn/page as a WebAssembly module, for exported pages.
 type Program struct {
 	Packed []byte // WebAssembly module, compressed by gzip
 	Glue   []byte // wasm_exec.js of the Go distribution that compiled the module
 }
 
-// ErrNoProgram means that this build embeds no Program and cannot find the go command.
+// ErrNoProgram is the error of a build that embeds no [Program] if the go command is missing.
 var ErrNoProgram = errors.New("site: no program for the page, and no Go that compiles one here")
 
-// LoadProgram returns the program. A build without the tag course compiles it with the go command, in ten
-// seconds to a minute. The working directory must then be in this module, or in a module that requires this
-// module.
+// LoadProgram returns the embedded program. A build without the tag course instead compiles the program with
+// the go command, in ten seconds to a minute. The working directory must then be in this module or in a
+// module that requires this module.
 func LoadProgram(ctx context.Context) (Program, error) {
 	if embedded.Packed != nil {
 		return embedded, nil
@@ -32,7 +32,6 @@ func LoadProgram(ctx context.Context) (Program, error) {
 	return Compile(ctx)
 }
 
-// Compile compiles the program.
 func Compile(ctx context.Context) (Program, error) {
 	dir, err := os.MkdirTemp("", "pate-course-")
 	if err != nil {

@@ -15,10 +15,10 @@ import (
 	"github.com/pate-go/pate/internal/learn/page"
 )
 
-// File returns the course as one self-contained HTML file.
+// File returns the course as one HTML file that contains everything.
 func File(p Program) ([]byte, error) { return single(document{}, p.script()) }
 
-// Served returns the page for a server that answers requests at /call.
+// Served returns the page for a server that answers requests at the path /call.
 func Served() ([]byte, error) { return single(document{Served: true}, []byte(appJS)) }
 
 func single(d document, script []byte) ([]byte, error) {
@@ -35,8 +35,8 @@ func single(d document, script []byte) ([]byte, error) {
 	return append(out, "</script>\n"...), err
 }
 
-// WriteFolder writes a static site: an index, a page for each chapter, and course.js. The pictures are
-// interactive if the browser runs JavaScript.
+// WriteFolder writes an index, a page for each chapter, and course.js to dir. Input controls need JavaScript
+// in the browser.
 func WriteFolder(dir string, p Program) error {
 	if err := durable.MkdirAll(dir, 0o777); err != nil {
 		return err
@@ -76,8 +76,8 @@ func writePage(dir, name string, d document) error {
 
 const maxRequest = 1 << 16
 
-// Handler serves the course at "/" and answers the page's requests at "/call". It refuses requests whose
-// header Host is not host, because the name of another site may resolve to this machine.
+// Handler serves the course at "/" and answers requests of the page at "/call". It refuses requests whose
+// header Host differs from host, because the name of a foreign site could resolve to this machine.
 func Handler(host string) (http.Handler, error) {
 	course, err := Served()
 	if err != nil {
