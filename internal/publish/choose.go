@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-
-	"github.com/pate-go/pate/dataset"
 )
 
 type Numbers struct {
@@ -64,7 +62,7 @@ func Choose(n Numbers) []Choice {
 }
 
 func (j *job) choose() error {
-	schema, pool, err := dataset.ReadPublic(j.Public, j.Reading)
+	schema, pool, err := j.readPublic()
 	if err != nil {
 		return err
 	}

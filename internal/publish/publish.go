@@ -185,11 +185,8 @@ func (p *public) seen() recipe.Shape {
 
 func (j *job) public() (*public, error) {
 	if j.read == nil {
-		schema, pool, err := dataset.ReadPublic(j.Public, j.Reading)
+		schema, pool, err := j.readPublic()
 		if err != nil {
-			return nil, err
-		}
-		if err := j.checkGroup(schema); err != nil {
 			return nil, err
 		}
 		j.read = &public{Schema: schema, pool: pool}
@@ -201,14 +198,15 @@ func (j *job) public() (*public, error) {
 	return j.read, nil
 }
 
-// checkGroup returns an error if Group is not a column of categories.
-func (s Settings) checkGroup(schema *dataset.Schema) error {
-	if s.Group == "" || schema.Encoder != nil && slices.ContainsFunc(schema.Encoder.Names(), func(name string) bool {
+// readPublic reads the public rows. It returns an error if Group is not a column of categories.
+func (s Settings) readPublic() (*dataset.Schema, dataset.Pool, error) {
+	schema, pool, err := dataset.ReadPublic(s.Public, s.Reading)
+	if err != nil || s.Group == "" || schema.Encoder != nil && slices.ContainsFunc(schema.Encoder.Names(), func(name string) bool {
 		return strings.HasPrefix(name, s.Group+"=")
 	}) {
-		return nil
+		return schema, pool, err
 	}
-	return &fault.Error{What: fmt.Sprintf("the public rows have no category column %q", s.Group),
+	return nil, pool, &fault.Error{What: fmt.Sprintf("the public rows have no category column %q", s.Group),
 		Why: "accuracy is reported for each category of this column", Fix: "name a column with categories"}
 }
 

@@ -39,9 +39,7 @@ func (v *voting) look(ctx context.Context) (data [32]byte, err error) {
 	var schema *dataset.Schema
 	if v.Pool == PoolRows {
 		var pool dataset.Pool
-		if schema, pool, err = dataset.ReadPublic(v.Public, v.Reading); err == nil {
-			err = v.checkGroup(schema)
-		}
+		schema, pool, err = v.readPublic()
 		v.public.Queries = pool.Len()
 	} else {
 		if schema, err = v.declared(); err == nil {
