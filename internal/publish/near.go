@@ -123,6 +123,9 @@ func (n *near) release(ctx context.Context) (r *Report, err error) {
 	}
 	r = &Report{Schema: schemaPublish, Method: n.Method, Public: n.pool.Len(), Units: n.Size, Classes: n.Classes, Unit: n.Unit,
 		Asked: len(rows), Mechanism: plan.Note(), Releasable: n.releasable()}
+	if n.Method == Nearest {
+		n.Say(labelsFile + " is " + nearby.ForTraining)
+	}
 	return r, n.results(ctx, n.public, rows, r)
 }
 

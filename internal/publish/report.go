@@ -16,6 +16,7 @@ import (
 
 	"github.com/pate-go/pate/accountant/statement"
 	"github.com/pate-go/pate/aggregate/plan"
+	"github.com/pate-go/pate/internal/aggregate/nearby"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/internal/student/published"
@@ -188,7 +189,8 @@ func (j *job) report(r *Report, files ...string) error {
 	}
 	return j.write(reportFile, func(w io.Writer) error {
 		return t.Execute(w, map[string]any{"R": r, "Classes": strings.Join(r.Classes, ", "),
-			"Epsilon": number.DigitsUp(r.Epsilon, 5), "Held": r.Held.Percent(), "Constant": r.Held.Constant(r.Released)})
+			"LabelsFor": map[bool]string{true: nearby.ForTraining}[r.Method == Nearest],
+			"Epsilon":   number.DigitsUp(r.Epsilon, 5), "Held": r.Held.Percent(), "Constant": r.Held.Constant(r.Released)})
 	})
 }
 

@@ -145,3 +145,42 @@ def test_messages_name_arguments(votes, tmp_path: Path) -> None:
     with pytest.raises(pate_go.UsageError, match="min_accuracy") as error:
         pate_go.label(votes, classes=4, epsilon=2, ledger=tmp_path / "run.jsonl", min_accuracy=1.5)
     assert "--min" not in str(error.value)
+
+
+def test_labels_of_silos_are_read_with_their_noisy_votes(tmp_path: Path) -> None:
+    random, names = np.random.default_rng(3), np.array(["no, not yet", "yes"])
+    kind = random.integers(2, size=900)
+    table = pd.DataFrame({"x": kind * 4 + random.normal(size=900), "kind": names[kind]})
+    table[:100].drop(columns="kind").to_csv(tmp_path / "public.csv", index=False)
+    for silo in range(2):
+        table[100 + 400 * silo : 500 + 400 * silo].to_csv(tmp_path / f"{silo}.csv", index=False)
+        pate_go.run("votes", "nearest", tmp_path / f"{silo}.csv", public=tmp_path / "public.csv", label="kind", class_names='"no, not yet",yes',
+                    votes=20, questions=100, out=tmp_path / f"{silo}.counts", header="yes", verbose=False)
+    pate_go.run("label", tmp_path / "0.counts", tmp_path / "1.counts", mechanism="nearest-questions", silos_per_unit=1, epsilon=8,
+                seed=1, ledger=tmp_path / "run.jsonl", out=tmp_path / "labels.csv", verbose=False)
+    got = pate_go.read_labels(tmp_path / "labels.csv")
+    assert sorted(got.queries) == list(range(100)) and got.counts.shape == (100, 2) and got.classes == list(names) and not got.releasable
+    assert abs(got.counts.sum() - 800 * 20) < 1000  # the noise of the sum has a deviation below 100
+    assert (got.labels == kind[got.queries]).mean() > 0.9
+
+
+@pytest.mark.parametrize(
+    "text, labels, counts",
+    [
+        ("query,label\n3,1\n0,\n", [1, -1], None),
+        ("query,label_not_releasable\n3,b\n0,\n", ["b", None], None),
+        ('query,label,votes 1,"votes 0, or 2"\n3,,0,0\n0,"0, or 2",-3,4\n1,1,4,4\n', [-1, 1, 0], [[0, 0], [-3, 4], [4, 4]]),
+        ("query,label\n", [], None),
+        ("", None, None), ("query,label\nx,1\n", None, None), ("query,label,votes a\n1,1\n", None, None), ("query,label,ayes\n1,1,1\n", None, None),
+        ("query,label,votes a\n1,1,x\n", None, None), ("query\n1\n", None, None), ("row,label\n1,1\n", None, None),
+    ],
+)
+def test_read_labels(text, labels, counts, tmp_path: Path) -> None:
+    (tmp_path / "labels.csv").write_text(text)
+    if labels is None:
+        with pytest.raises(pate_go.InputError, match="is no file of labels"):
+            pate_go.read_labels(tmp_path / "labels.csv")
+        return
+    got = pate_go.read_labels(tmp_path / "labels.csv")
+    assert got.labels.tolist() == labels and (got.counts is None) == (counts is None)
+    assert counts is None or got.counts.tolist() == counts

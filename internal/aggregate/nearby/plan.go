@@ -31,6 +31,9 @@ type Plan struct {
 	Silos     int     `json:"silos_per_unit,omitempty"`       // number of silos that may count one unit; 0 means 1
 }
 
+// ForTraining describes the use of a file of labels by votes at the nearest questions.
+const ForTraining = "for training a student, not for people: few units vote at a question, so many labels may be wrong"
+
 func (p Plan) Note() string {
 	switch {
 	case p.Sampled > 0:

@@ -9,7 +9,7 @@ read its results. Only the program draws noise and computes privacy costs.
     labels.epsilon     # the charged epsilon
 """
 
-from ._api import Labels, account, calibrate, compare, label, plan, predict, statement, train, verify
+from ._api import Labels, NoisyLabels, account, calibrate, compare, label, plan, predict, read_labels, statement, train, verify
 from ._run import (
     BudgetError,
     CheckError,
@@ -24,7 +24,7 @@ from ._run import (
 )
 
 __all__ = [
-    "BudgetError", "CheckError", "DeclinedError", "InputError", "Interrupted", "Labels", "PateError",
-    "PateWarning", "UsageError", "account", "binary", "calibrate", "compare", "label", "plan", "predict", "run",
-    "statement", "train", "verify",
+    "BudgetError", "CheckError", "DeclinedError", "InputError", "Interrupted", "Labels", "NoisyLabels",
+    "PateError", "PateWarning", "UsageError", "account", "binary", "calibrate", "compare", "label", "plan", "predict",
+    "read_labels", "run", "statement", "train", "verify",
 ]

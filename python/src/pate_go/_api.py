@@ -123,12 +123,56 @@ def label(
     return Labels(labels, report["epsilon"], report["delta"], report["releasable"], out, ledger, report)
 
 
-def _rows(path: Path) -> list[tuple[int, str]]:
-    """Returns query and label of each line. The header is skipped, because seeded runs have another one."""
-    with open(path, newline="") as file:
-        lines = csv.reader(file)
-        next(lines, None)
-        return [(int(query), name) for query, name in lines]
+@dataclass(frozen=True)
+class NoisyLabels:
+    """The result of `read_labels`. All arrays have the order of the file.
+
+    queries: the number of each query. `pate votes nearest` numbers queries by the rows of the
+    public file. Other commands number the queries in order.
+    labels: the index of a class, or a class name if the file has names and no noisy votes. A
+    query without a label has -1, or None among names.
+    counts: the noisy votes, queries x classes, or None if the file has none.
+    classes: the names of the columns of counts, or None.
+    releasable: False if the file states that it must not be released.
+    """
+
+    queries: npt.NDArray[np.int64]
+    labels: npt.NDArray[Any]
+    counts: npt.NDArray[np.int64] | None
+    classes: list[str] | None
+    releasable: bool
+
+
+def read_labels(path: str | os.PathLike[str]) -> NoisyLabels:
+    """Reads a labels file in CSV, and its noisy votes if it has any.
+
+    The label is then the first class with the most noisy votes. Labels by votes at the nearest
+    questions are for training a model, not for people, because many may be wrong.
+    """
+    try:
+        heading, lines = _lines(path)
+        queries = np.array([int(line[0]) for line in lines], dtype=np.int64)
+        answered = np.array([line[1] != "" for line in lines], dtype=bool)
+        labels: npt.NDArray[Any] = np.array([line[1] or None for line in lines], dtype=object)
+        counts = np.array([[int(votes) for votes in line[2:]] for line in lines], dtype=np.int64).reshape(len(lines), len(heading) - 2)
+    except (ValueError, OverflowError, csv.Error) as error:
+        raise InputError(f"{os.fspath(path)} is no file of labels: a line is query,label and perhaps noisy votes", 3) from error
+    classes = [name[len("votes ") :] for name in heading[2:]] or None
+    if classes:
+        labels = np.where(answered, counts.argmax(axis=1), -1)
+    elif all(name.isdecimal() for name in labels[answered]):
+        labels = np.where(answered, labels, -1).astype(np.int64)
+    return NoisyLabels(queries, labels, counts if classes else None, classes, heading[1] == "label")
+
+
+def _lines(path: str | os.PathLike[str]) -> tuple[list[str], list[list[str]]]:
+    """Returns the heading and the other lines. Seeded runs have another heading of the labels."""
+    with open(path, newline="", encoding="utf-8") as file:
+        heading, *lines = csv.reader(file, strict=True)
+    known = heading[:1] == ["query"] and heading[1:2] in (["label"], ["label_not_releasable"])
+    if not known or any(len(line) != len(heading) for line in lines) or not all(name.startswith("votes ") for name in heading[2:]):
+        raise ValueError("wrong heading, or a line of another length")
+    return heading, lines
 
 
 def _numbers(votes: Any, names: Sequence[str] | None, counts: bool) -> npt.NDArray[Any]:
@@ -162,7 +206,7 @@ def _numbers(votes: Any, names: Sequence[str] | None, counts: bool) -> npt.NDArr
 
 def _read(path: Path, names: Sequence[str] | None, queries: int | None) -> npt.NDArray[Any]:
     """Returns the labels by query. If queries is None, the file determines the number of queries."""
-    rows = _rows(path)
+    rows = [(int(line[0]), line[1]) for line in _lines(path)[1]]
     if queries is None:
         queries = 1 + max((query for query, _ in rows), default=-1)
     labels: npt.NDArray[Any]

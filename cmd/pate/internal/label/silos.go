@@ -13,6 +13,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/internal/aggregate/nearby"
 	"github.com/pate-go/pate/internal/silos"
 	"github.com/pate-go/pate/run"
 )
@@ -80,6 +81,6 @@ func (f *labelFlags) runSilos(cmd *cobra.Command, g *shell.Globals, args []strin
 		return shell.FaultError(err, "votes")
 	}
 	f.tell(g, result)
-	g.Logf("by design many labels are wrong, because few units vote at a question; a student learns from all of them together")
+	g.Logf("%s is %s", f.out, nearby.ForTraining)
 	return writeReport(g, result, nil)
 }
