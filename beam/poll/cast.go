@@ -10,15 +10,15 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// Teacher trains one teacher on the teacher's own partition of the private data. It returns a class or
-// votes.Abstention for every query of the poll. A Teacher runs on a worker and is repeated if the worker is
-// lost, so equal settings and teachers must give equal votes, as with teachers.TrainPart. The string
-// settings, such as a path, is part of the pipeline and must not contain keys.
+// Teacher trains one teacher on the teacher's partition of the private data, and returns a class or
+// votes.Abstention for every query of the poll. A worker runs the function, and another worker repeats it if
+// the first is lost. So equal arguments must give equal votes, as with teachers.TrainPart. The string
+// settings, such as a path, is a part of the pipeline and must not contain keys.
 type Teacher func(ctx context.Context, settings string, teacher int) ([]int, error)
 
-// CastVotes trains each teacher of a poll as a separate element and returns a collection of [Vote]. The
-// caller must register the function teacher with beam.RegisterFunction before beam.Init, so that workers find
-// it.
+// CastVotes trains each teacher of the poll p as a separate element, and returns a collection of [Vote]. The
+// caller must register teacher with beam.RegisterFunction before beam.Init, so that workers find the
+// function.
 func CastVotes(s beam.Scope, p Poll, teacher Teacher, settings string) beam.PCollection {
 	if err := p.Validate(); err != nil {
 		panic(err)
@@ -50,7 +50,7 @@ func (f *castFn) ProcessElement(ctx context.Context, teacher int64, emit func(Vo
 	return nil
 }
 
-// spread returns the integers from 0 to n-1. Without Reshuffle, a single worker would get them all.
+// spread returns the integers from 0 to n-1. Without Reshuffle, a single worker would get all integers.
 func spread(s beam.Scope, n int64) beam.PCollection {
 	return beam.Reshuffle(s, beam.ParDo(s, &numberFn{N: n}, beam.Impulse(s)))
 }
@@ -63,7 +63,7 @@ func (f *numberFn) ProcessElement(_ []byte, emit func(int64)) {
 	}
 }
 
-// SyntheticVotes returns one vote of each teacher on each query by a formula, for measurements.
+// SyntheticVotes returns one computed vote of each teacher on each query, for measurements.
 // docs/many-votes.py computes the same votes.
 func SyntheticVotes(s beam.Scope, p Poll) beam.PCollection {
 	if err := p.Validate(); err != nil {
@@ -85,7 +85,7 @@ func (f *syntheticFn) ProcessElement(run int64, emit func(Vote)) {
 	}
 }
 
-// synthetic returns a vote. About seven in ten votes are for the right class, which is query modulo Classes.
+// synthetic returns a teacher's vote on a query. About seven in ten votes are for class query modulo Classes.
 func (p Poll) synthetic(query int64, teacher int) int32 {
 	x := uint64(uint32((uint64(query)*uint64(p.Teachers)+uint64(teacher))*2654435761) >> 12)
 	switch classes := uint64(p.Classes); {

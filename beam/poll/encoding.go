@@ -7,8 +7,8 @@ import (
 	"math/bits"
 )
 
-// encodeTally encodes a tally for transport between workers. If few teachers voted on a query, its encoding
-// is short.
+// encodeTally encodes a tally for transport between workers. The encoding is short if few teachers voted on a
+// query.
 //
 //	shape, problems, first query           varints
 //	chance                                 8 bytes
@@ -76,7 +76,7 @@ func countIf[T any](all []T, is func(T) bool) (n int) {
 	return n
 }
 
-// listed reports whether a list of n teachers is shorter than a bitmap of the given number of words.
+// listed reports whether a list of n teachers is shorter than a bitmap of this many words.
 func listed(n, words int) bool { return n < 4*words }
 
 func appendVoted(b []byte, voted []uint64, n int) []byte {
@@ -152,7 +152,7 @@ type reader struct {
 	bad bool
 }
 
-// skip skips n bytes if good is set and n > 0. Otherwise it sets r.bad.
+// skip skips n bytes and returns true if good is true and n > 0. Otherwise it sets r.bad and returns false.
 func (r *reader) skip(n int, good bool) bool {
 	if good = good && n > 0; good {
 		r.b = r.b[n:]

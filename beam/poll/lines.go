@@ -12,27 +12,25 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// Form is the format of a vote in a line of text.
 type Form string
 
 const (
-	// CSV lines are query,teacher,vote. A line equal to "query,teacher,vote" is a header. All headers are
-	// ignored.
+	// CSV lines are query,teacher,vote. The line "query,teacher,vote" is a header, which is ignored anywhere.
 	CSV Form = "csv"
 	// JSONLines lines are objects such as {"query": 0, "teacher": 0, "vote": 0}.
 	JSONLines Form = "jsonl"
 )
 
-// Lines configures how lines are read as votes. Queries and teachers are integers from 0. A vote is the index
-// of a class, or a class name if ClassNames is set. An empty vote or -1 is an abstention.
+// Lines describes lines of text with one vote each. Queries and teachers are integers from 0. A vote is the
+// index of a class, or a class name if ClassNames is set. An empty vote or -1 is an abstention.
 type Lines struct {
 	Form       Form
 	FirstClass int      // index of the first class: 1 if votes count classes from 1
 	ClassNames []string // in the order of the classes
 }
 
-// Votes parses a collection of lines, as textio returns them. The pipeline fails at a line that is not a
-// vote. Votes for unknown classes are left to [CheckVotes].
+// Votes parses a collection of lines and returns a collection of [Vote]. The pipeline fails at a line that is
+// not a vote. Votes for unknown classes remain, because [CheckVotes] reports them.
 func (l Lines) Votes(s beam.Scope, lines beam.PCollection) beam.PCollection {
 	if l.Form != CSV && l.Form != JSONLines {
 		panic(fmt.Errorf("poll: lines in the form %q, want %q or %q", l.Form, CSV, JSONLines))
@@ -73,7 +71,7 @@ func (f *lineFn) ProcessElement(line string, emit func(Vote)) error {
 	return nil
 }
 
-// parse reads a line. Its errors contain no text of the line.
+// parse parses one line as a vote. Errors contain no text of the line.
 func (f *lineFn) parse(line string) (v Vote, err error) {
 	var query, teacher, vote string
 	if f.Lines.Form == CSV {
@@ -122,7 +120,7 @@ func (f *lineFn) parse(line string) (v Vote, err error) {
 	return v, nil
 }
 
-// object reads a JSON object. A null vote is an abstention.
+// object parses a JSON object. A null vote is an abstention.
 func object(line string) (query, teacher, vote string, err error) {
 	var o struct {
 		Query   json.Number `json:"query"`

@@ -7,21 +7,19 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// Poll is the size of a poll. All fields are public and independent of votes.
+// Poll holds the numbers of queries, teachers and classes, which are public.
 type Poll struct {
 	Queries  int64 // number of public queries, with indices from 0
 	Teachers int   // number of teachers, 1 to votes.MaxTeachers, with indices from 0
 	Classes  int   // number of classes, 2 to votes.MaxClasses, with indices from 0
 }
 
-// Vote is the answer of one teacher to one query.
 type Vote struct {
 	Query   int64 // in [0, Poll.Queries)
 	Teacher int32 // in [0, Poll.Teachers)
 	Class   int32 // in [0, Poll.Classes), or votes.Abstention
 }
 
-// Validate returns an error for a field that is out of range.
 func (p Poll) Validate() error {
 	switch {
 	case p.Queries < 1 || p.Queries > math.MaxInt64/2:
@@ -34,8 +32,8 @@ func (p Poll) Validate() error {
 	return nil
 }
 
-// A block has minBlock to maxBlock queries. Its counts take about blockBytes bytes. A worker that reads votes
-// holds the counts of about 2000 blocks.
+// A block has minBlock to maxBlock queries, and its counts take about blockBytes bytes. A worker that reads
+// votes holds the counts of about 2000 blocks.
 const (
 	blockBytes    = 1 << 16
 	minBlock      = 16
@@ -49,7 +47,7 @@ func (p Poll) blockQueries() int64 {
 	return int64(min(maxBlock, max(minBlock, blockBytes/(4*p.Classes+8*p.words()))))
 }
 
-// block returns the key of the block that contains a query. The argument each must equal p.blockQueries().
+// block returns the key of the block that contains a query. The argument each must be p.blockQueries().
 func (p Poll) block(query, each int64) int64 {
 	if query < 0 || query >= p.Queries {
 		return outsideBlocks
@@ -63,7 +61,7 @@ func (p Poll) rows(block int64) int {
 	return int(min(p.blockQueries(), p.Queries-block*p.blockQueries()))
 }
 
-// shardBlocks returns the first block of a shard and the block after its last.
+// shardBlocks returns the first block of a shard and the block after the shard's last block.
 func (p Poll) shardBlocks(shard, shards int64) (from, to int64) {
 	all := p.blocks()
 	return cut(all, shard, shards), cut(all, shard+1, shards)

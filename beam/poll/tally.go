@@ -13,9 +13,9 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// tally is the accumulator of a block of queries. It holds counts, problems, and one bit for each teacher and
-// query. Tallies of parts of the votes may be merged in any order. A struct of one pointer fits into an
-// interface without an allocation for every vote.
+// tally accumulates the votes on one block of queries: counts, invalid votes, and one bit for each teacher
+// and query. Tallies may be merged in any order. A struct of one pointer fits into an interface without an
+// allocation for each vote.
 type tally struct{ s *state }
 
 type state struct {
@@ -26,12 +26,11 @@ type state struct {
 	voted    []uint64 // rows x words, one bit per teacher; nil if counts is nil
 	voters   []voter  // one per teacher; nil before the first vote
 	problems [problems]problem
-	// logChance is the log probability that two independent teachers always agree. It is 0 before reportFn
-	// runs.
+	// logChance is the log probability that two independent teachers always agree, or 0 before reportFn runs.
 	logChance float64
 }
 
-// voter summarises a teacher's votes, except abstentions, to find teachers with equal votes.
+// voter summarises the votes of one teacher, without abstentions, to find teachers with equal votes.
 type voter struct {
 	hash      uint64 // sum of the hashes of all votes, modulo 2^64
 	votes     int64
@@ -84,8 +83,8 @@ func (s *state) add(v Vote) {
 	s.voters[v.Teacher].merge(voter{hash: hashVote(v.Query, v.Class), votes: 1, low: v.Class, high: v.Class})
 }
 
-// merge adds to s the tally in the argument from, of other votes on the same block. Afterwards the two share
-// no slices.
+// merge adds the counts and problems of from, for the same block, to s. Afterwards s and from share no
+// slices.
 func (s *state) merge(from *state) {
 	for k := range s.problems {
 		s.problems[k].merge(from.problems[k])
@@ -134,7 +133,6 @@ func hashVote(query int64, class int32) uint64 {
 	return h ^ h>>31
 }
 
-// Kinds of problems.
 const (
 	twice = iota
 	noTeacher
@@ -143,8 +141,8 @@ const (
 	problems // number of kinds
 )
 
-// problem counts invalid votes of one kind. It holds the first of these votes in the order of query and
-// teacher, so a message does not depend on the order in which votes are read.
+// problem counts invalid votes of one kind. It also holds the first of these votes, ordered by query and
+// teacher, so a message does not depend on the order of reading.
 type problem struct {
 	n, query int64
 	teacher  int32
@@ -159,7 +157,8 @@ func (p *problem) merge(from problem) {
 	p.n += from.n
 }
 
-// check returns an error for invalid votes and for teachers with equal votes. The error contains no class.
+// check returns an error if votes are invalid or if two teachers have equal votes. The error contains no
+// class.
 func (s *state) check() error {
 	var found []string
 	for k, p := range s.problems {
@@ -183,8 +182,8 @@ func (s *state) check() error {
 	return errors.New("poll: the votes fail a check, and no counts are written: " + strings.Join(found, "; "))
 }
 
-// equalTeachers returns two teachers with equal votes. It ignores teachers without votes or with constant
-// votes. equal is false if equal teachers are likely by chance.
+// equalTeachers returns two teachers with equal votes, except teachers without votes or with constant votes.
+// The result equal is false if equal teachers are likely by chance.
 func (s *state) equalTeachers() (a, b int, equal bool) {
 	n := float64(s.poll.Teachers)
 	if n*(n-1)/2*math.Exp(s.logChance) > votes.MaxChance {
@@ -203,7 +202,7 @@ func (s *state) equalTeachers() (a, b int, equal bool) {
 	return 0, 0, false
 }
 
-// logAgree returns the log of the probability that two random teachers gave equal answers or both abstained.
+// logAgree returns the log probability that two random teachers cast equal votes or both abstain.
 func logAgree(counts []uint32, teachers int) float64 {
 	missing := float64(teachers)
 	var alike float64
@@ -218,15 +217,15 @@ func logAgree(counts []uint32, teachers int) float64 {
 	return math.Log((alike + missing*(missing-1)) / (n * (n - 1)))
 }
 
-// Counts holds the counts of a poll in a pipeline, for the checks and for WriteCounts.
 type Counts struct {
 	poll   Poll
 	blocks beam.PCollection // KV<int64, tally>, one for each block with votes
 	report beam.PCollection // a single tally
 }
 
-// CountVotes counts a collection of [Vote]. Each worker combines the votes that it reads. Workers exchange
-// counts of blocks of queries and one bit for each teacher and query. CountVotes panics if p is not valid.
+// CountVotes counts a collection of [Vote]. Each worker first combines the votes that it reads. Workers
+// exchange the counts of blocks of queries, and one bit for each teacher and query. CountVotes panics if p is
+// invalid.
 func CountVotes(s beam.Scope, p Poll, votes beam.PCollection) Counts {
 	if err := p.Validate(); err != nil {
 		panic(err)
@@ -238,10 +237,10 @@ func CountVotes(s beam.Scope, p Poll, votes beam.PCollection) Counts {
 	return Counts{poll: p, blocks: counted, report: beam.Combine(s, &mergeFn{Poll: p}, reports)}
 }
 
-// CheckVotes makes the pipeline fail if votes are invalid. A vote is invalid if its teacher, class or query
-// is not in the poll, or if the teacher already voted on the query. The pipeline also fails if two teachers
-// have equal votes on all queries. The error contains a teacher, a query and the number of invalid votes, so
-// it is as secret as the votes. [WriteCounts] includes these checks.
+// CheckVotes makes the pipeline fail if votes are invalid or if two teachers have equal votes on all queries.
+// A vote is invalid if its teacher, class or query is not in the poll, or if the teacher already voted on the
+// query. The error contains a teacher, a query and the number of invalid votes, so it is as secret as the
+// votes. [WriteCounts] calls CheckVotes.
 func CheckVotes(s beam.Scope, c Counts) {
 	beam.ParDo0(s.Scope("CheckVotes"), checkFn, c.report)
 }
@@ -281,7 +280,7 @@ func reportFn(_ int64, t tally) tally {
 	return tally{&s}
 }
 
-// emptyFn returns a report without votes, because at least one report must exist.
+// emptyFn returns a report without votes, so that at least one report exists.
 type emptyFn struct{ Poll Poll }
 
 func (f *emptyFn) ProcessElement([]byte) tally { return newTally(f.Poll) }

@@ -14,18 +14,16 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// Sharded is the destination of counts: as many files as Shards, with names that begin with Prefix. The
-// files, concatenated in the order of their names, equal the file of `pate votes counts`. Prefix is a path
-// that all workers can write, or a URL whose scheme is registered with the engine, such as gs.
+// Sharded is the destination of counts: Shards files, whose names begin with Prefix. The files, concatenated
+// in the order of their names, equal the file of `pate votes counts`. Prefix is a path that all workers can
+// write, or a URL with a scheme that the engine knows, such as gs.
 type Sharded struct {
 	Prefix string
 	Shards int // 1 to [MaxShards]; some files are empty if there are fewer blocks
 }
 
-// MaxShards is the largest number of files of counts.
 const MaxShards = 99999
 
-// Validate returns an error for an invalid field.
 func (o Sharded) Validate() error {
 	switch {
 	case o.Prefix == "":
@@ -53,10 +51,9 @@ type piece struct {
 	Text  []byte
 }
 
-// WriteCounts writes the counts and returns the names of the files. Before that, it makes all checks of
-// [CheckVotes] on all votes. If a check fails, no file is written. If a file is written again, its bytes are
-// the same. On a disk, files are written atomically with mode 0600, because counts are as secret as the
-// votes.
+// WriteCounts writes the counts c to files and returns the file names. It first makes all checks of
+// [CheckVotes]; if a check fails, no file is written. A file that is written again has the same bytes. On a
+// disk, files are written atomically with mode 0600, because counts are as secret as the votes.
 func WriteCounts(s beam.Scope, c Counts, to Sharded) beam.PCollection {
 	if err := to.Validate(); err != nil {
 		panic(err)
@@ -98,7 +95,7 @@ func (p Poll) lines(block int64, counts []uint32) []byte {
 	return text
 }
 
-// shardsFn emits an empty piece for every shard, because shards without votes are also written.
+// shardsFn emits an empty piece for every shard, so that shards without votes are written too.
 type shardsFn struct{ Shards int64 }
 
 func (f *shardsFn) ProcessElement(_ []byte, emit func(int64, piece)) {
@@ -107,7 +104,8 @@ func (f *shardsFn) ProcessElement(_ []byte, emit func(int64, piece)) {
 	}
 }
 
-// writeFn writes a shard. It needs the report of all votes, so it starts after all votes are counted.
+// writeFn writes one shard. It takes the report on all votes as input, so it starts after all votes are
+// counted.
 type writeFn struct {
 	Poll Poll
 	To   Sharded

@@ -24,7 +24,7 @@ const (
 	classes  = 4
 )
 
-// query is a public record and one vote of each teacher.
+// query is a public record with one vote of each teacher.
 type query struct {
 	id    uint64
 	votes []int
@@ -40,7 +40,7 @@ func main() {
 	}
 }
 
-// serve charges the maximum number of answers before it labels queries.
+// serve charges the maximum number of answers and then labels queries.
 func serve(ctx context.Context, out io.Writer, queries <-chan query, key rng.Key) error {
 	mechanism, err := aggregate.NewConfidentGNMax(aggregate.ConfidentGNMaxConfig{Threshold: 150, Sigma1: 40, Sigma2: 20, Queries: 40, Answers: 25})
 	if err != nil {
@@ -98,7 +98,7 @@ func serve(ctx context.Context, out io.Writer, queries <-chan query, key rng.Key
 	}
 }
 
-// arriving returns n queries. The teachers disagree on every fourth query and mostly agree on all others.
+// arriving returns n queries. The teachers disagree on every fourth query, and mostly agree on all others.
 func arriving(n int) <-chan query {
 	queries := make(chan query, n)
 	rnd := rand.New(rand.NewPCG(1, 2))

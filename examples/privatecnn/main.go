@@ -57,7 +57,7 @@ func train(ctx context.Context, out io.Writer, folder string, seed *uint64) erro
 	return err
 }
 
-// strokes returns n images of 8 x 8 pixels with a horizontal or a vertical stroke.
+// strokes returns n images of 8 x 8 pixels, each with a horizontal or a vertical stroke.
 func strokes(n int) dpsgd.Data {
 	data := dpsgd.Data{X: blas32.General{Rows: n, Cols: 64, Stride: 64, Data: make([]float32, 64*n)}, Y: make([]int, n)}
 	rnd := rand.New(rand.NewPCG(uint64(n), 3))

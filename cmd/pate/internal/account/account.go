@@ -25,8 +25,6 @@ type accountFlags struct {
 	rdp, explain, risk                         bool
 }
 
-// accountReport is the JSON of `pate account`. Delta or Epsilon is the requested value, and Results has the
-// computed values.
 type accountReport struct {
 	Schema   string              `json:"schema"`
 	Relation accountant.Relation `json:"relation"`
@@ -34,7 +32,7 @@ type accountReport struct {
 	Epsilon  *float64            `json:"epsilon,omitempty"`
 	Results  []accountResult     `json:"results"`
 	Warning  string              `json:"warning,omitempty"` // set if the epsilon gives almost no protection
-	// Explained compares the accountants. It is set if --explain and a delta are given.
+	// Explained compares the accountants, if --explain and a delta are given.
 	Explained *explained `json:"explained,omitempty"`
 }
 
@@ -158,7 +156,6 @@ func (r *accountReport) warn(g *shell.Globals) {
 	}
 }
 
-// maxEventsFile is the largest input in bytes, as in package accountant.
 const maxEventsFile = 16 << 20
 
 func readSchedule(cmd *cobra.Command, path, from string) (accountant.Schedule, error) {

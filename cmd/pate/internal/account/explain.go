@@ -19,8 +19,8 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// explainAccount prints the Rényi epsilon under the conventions of other tools, then the text of explain.txt.
-// It prints to stderr unless the output format is text or Markdown.
+// explainAccount prints the Rényi epsilon under the conventions of other privacy tools, and then the text
+// explain.txt. The output is stderr unless the output format is text or Markdown.
 func explainAccount(ctx context.Context, g *shell.Globals, cfg accountant.RDPConfig, schedule accountant.Schedule, report accountReport) error {
 	out := g.Stdout
 	if !g.Prose() { // the explanation is no data
@@ -137,7 +137,8 @@ func gapAccountants() []shell.AccountantEntry {
 	return all
 }
 
-// epsilonOf returns the epsilon of a schedule or, if the accountant does not support an event, the reason.
+// epsilonOf returns the epsilon of a schedule at delta or, if the accountant does not support an event, the
+// reason.
 func epsilonOf(ctx context.Context, a accountant.Accountant, schedule accountant.Schedule,
 	delta float64) (accountant.Bound, string, error) {
 	refused, err := composeAll(a.Compose, schedule.Events)
@@ -220,8 +221,8 @@ func (e *explained) tables(format table.Format) []table.Table {
 	return append(reasonsBelow(gaps, format), reasonsBelow(said, format)...)
 }
 
-// saidAs is a privacy guarantee in one form, such as (epsilon, delta) or rho-zCDP. The form implies the
-// bounds Epsilon and TPR.
+// saidAs is a privacy guarantee in one form, such as (epsilon, delta) or rho-zCDP, and the bounds Epsilon and
+// TPR that this form implies.
 type saidAs struct {
 	As      string       `json:"as"`
 	Value   string       `json:"value"`

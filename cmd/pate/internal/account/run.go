@@ -16,7 +16,7 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// estimators lists accountants whose epsilon is an estimate and not an upper bound.
+// estimators returns the accountants whose epsilon is an estimate instead of an upper bound.
 func estimators() map[string]func(rel accountant.Relation) (theorems.Estimator, error) {
 	return map[string]func(accountant.Relation) (theorems.Estimator, error){
 		"strong": theorems.NewStrongComposition,
@@ -194,7 +194,8 @@ func writeAccount(g *shell.Globals, r accountReport) error {
 	return nil
 }
 
-// In format Text, reasonsBelow moves the last column (the reasons) to a second table.
+// reasonsBelow returns t. For format Text, it first moves the last column, which holds reasons, to a second
+// table.
 func reasonsBelow(t table.Table, format table.Format) []table.Table {
 	if format != table.Text {
 		return []table.Table{t}

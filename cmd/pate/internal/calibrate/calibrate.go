@@ -24,8 +24,8 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// result has the given and the computed parameters. The field epsilon is recomputed from all parameters. It
-// is at most the requested epsilon.
+// result holds the given and the computed parameters of a calibration. The field epsilon is recomputed from
+// all parameters, and is at most the requested epsilon.
 type result struct {
 	mechanism, found string
 	parameters
@@ -39,8 +39,8 @@ type parameters struct {
 	count              int64
 }
 
-// share bounds the fraction of participants that an attacker identifies, at the false positive rate in the
-// field falseAlarms. The bound Upper is recomputed from the noise. It is at most the requested fraction.
+// share bounds the fraction of participants that an attacker identifies at the false positive rate
+// falseAlarms. The bound Upper is recomputed from the noise, and is at most the requested fraction.
 type share struct {
 	falseAlarms float64
 	accountant.Interval
@@ -147,8 +147,8 @@ func newCalibrateGaussian(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// schedule holds the expected batch size and the numbers of records and epochs. From these flags, the
-// sampling probability and the number of steps are computed.
+// schedule holds the numbers of records and epochs and the expected batch size. They determine the sampling
+// probability and the number of steps.
 type schedule struct {
 	records       int64
 	batch, epochs float64
@@ -231,8 +231,8 @@ func (m calibration) command(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// searched lists the flags of the parameters. The user must omit exactly one of these flags, and the command
-// computes it.
+// searched returns the flags of all parameters. The user omits exactly one of these flags, and the command
+// computes this parameter.
 func (m calibration) searched() []string {
 	if m.sampled {
 		return []string{"noise", m.count, "probability"}

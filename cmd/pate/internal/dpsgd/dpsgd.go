@@ -19,7 +19,6 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// dpsgdFlags are the flags of the command. Zero values stand for the defaults of the recipe.
 type dpsgdFlags struct {
 	data              shell.DataFlags
 	own               ownFlags
@@ -92,7 +91,8 @@ const (
 	clipOnlyEpsilon = 8 // used for clipped gradients without noise
 )
 
-// plans returns a plan for each model to train. If --ledger is given, budget is the epsilon of the ledger.
+// plans returns a plan for each model to train. The argument budget is the epsilon of the ledger if --ledger
+// is given.
 func (f *dpsgdFlags) plans(cmd *cobra.Command, s recipe.Shape, targets []float64, budget float64) ([]recipe.Plan, error) {
 	plan := recipe.Plan{NoiseMultiplier: f.noise, NonPrivate: f.without, Epsilon: f.spend}
 	one := func(epsilon float64) ([]recipe.Plan, error) {
@@ -232,8 +232,8 @@ func (f *ownFlags) check(given func(string) bool) error {
 	return shell.CheckUnits(given, f.size, f.rows)
 }
 
-// task reads one file and splits its rows, or reads a private and a public file. In the first case the schema
-// is nil.
+// task reads one file and splits the rows into sets, or reads a private and a public file. The schema is nil
+// for one file.
 func (f *dpsgdFlags) task(g *shell.Globals) (dataset.Task, *dataset.Schema, error) {
 	if f.own.private == "" {
 		task, err := f.data.Task(g)

@@ -48,9 +48,9 @@ func (f *trainingFlags) set(cmd *cobra.Command, s recipe.Shape, r *recipe.Recipe
 	return f.setSchedule(given, &r.Train.Schedule)
 }
 
-// setSampling sets the sampling scheme of --sampling. For schemes other than Poisson and cyclic, it chooses
-// the number of steps per epoch so that batches have about the size in the recipe. Unless --steps is given,
-// it rounds the number of steps to whole epochs.
+// setSampling sets the sampling scheme of --sampling. For schemes other than Poisson and cyclic, it sets the
+// number of steps per epoch so that batches have about the size in the recipe. It then rounds the number of
+// steps to whole epochs unless --steps is given.
 func (f *trainingFlags) setSampling(given func(string) bool, c *dpsgd.Config) error {
 	scheme := dpsgd.Scheme(f.sampling)
 	if given("bands") != (scheme == dpsgd.Cyclic) {
@@ -71,8 +71,8 @@ func (f *trainingFlags) setSampling(given func(string) bool, c *dpsgd.Config) er
 	return nil
 }
 
-// setBands sets cyclic sampling: the records are divided into --bands groups, and each batch is drawn from
-// one group.
+// setBands sets cyclic sampling, which divides the records into --bands groups and draws each batch from one
+// group.
 func (f *trainingFlags) setBands(c *dpsgd.Config) error {
 	most := math.Min(float64(c.Steps), math.Floor(1/c.SamplingProbability*(1+1e-12)))
 	if f.bands < 1 || float64(f.bands) > most {

@@ -46,7 +46,8 @@ type refusalRemedies struct {
 	accuracy          float64 // accuracy that epsilon and teachers assume
 }
 
-// refuse returns an error with the reason why no label was charged, and with values that would be accepted.
+// refuse returns an error with the reason why no label was charged, and with the values in would, which would
+// be accepted.
 func (f *labelFlags) refuse(g *shell.Globals, why string, would refusalRemedies) error {
 	spent := 0.0
 	if f.spent != nil {
@@ -131,7 +132,8 @@ func (f *labelFlags) plan(cmd *cobra.Command, g *shell.Globals, c *label.Config,
 	return nil
 }
 
-// command returns the `pate label` command for a plan. The argument first is the index of the first query.
+// command returns the `pate label` command for the plan a. The argument first is the index of the first
+// query.
 func (f *labelFlags) command(cmd *cobra.Command, c *label.Config, args []string, a plan.Alternative, first int) string {
 	words := []string{"pate label", f.Words(cmd, args), shell.LabelFlags(a.Setting, first), "--mode " + c.Account.Mode.String()}
 	if force := cmd.Flag("force"); force.Changed { // its value is optional
@@ -141,8 +143,8 @@ func (f *labelFlags) command(cmd *cobra.Command, c *label.Config, args []string,
 		shell.Given, nil)
 }
 
-// tellPilot prints the result of a pilot if released is set. Otherwise it prints the cost of the pilot, which
-// is not charged yet.
+// tellPilot prints the result of the pilot p if released is true. Otherwise it prints the cost of p, which is
+// not charged yet.
 func (f *labelFlags) tellPilot(cmd *cobra.Command, g *shell.Globals, c *label.Config, p label.Pilot, released bool) error {
 	teachers := c.Votes.Teachers()
 	if released {
@@ -190,7 +192,6 @@ func (f *labelFlags) noPlan(g *shell.Globals, c *label.Config, none *plan.NoPlan
 	return f.refuse(g, why, would)
 }
 
-// confirm asks the user before budget is spent, because spending cannot be undone.
 func (f *labelFlags) confirm(cmd *cobra.Command, question string) error {
 	if f.yes {
 		return nil
@@ -213,12 +214,12 @@ func (f *labelFlags) confirm(cmd *cobra.Command, question string) error {
 	return nil
 }
 
-// leastAnswered is the least permitted probability of an answer if all teachers agree. It is low, because
-// with few teachers the mechanism may decline almost at random.
+// leastAnswered is the minimum probability of an answer if all teachers agree. It is low, because with few
+// teachers the mechanism may decline almost at random.
 const leastAnswered = 0.1
 
-// worthIt returns a function that refuses a setting whose labels would rarely be correct, even for queries on
-// which all teachers agree.
+// worthIt returns a function that refuses a setting whose labels would rarely be correct even if all teachers
+// agree.
 func (f *labelFlags) worthIt(g *shell.Globals, c *label.Config) func(aggregate.Setting) error {
 	return func(s aggregate.Setting) error {
 		d, err := mechanisms.Find(s.Mechanism)
@@ -256,8 +257,8 @@ func (f *labelFlags) worthIt(g *shell.Globals, c *label.Config) func(aggregate.S
 	}
 }
 
-// wouldWork estimates the largest number of queries for which the labels would be accurate enough. For a
-// fixed budget, noise is proportional to the square root of the number of queries.
+// wouldWork estimates the largest number of queries with sufficiently accurate labels. For a fixed budget,
+// noise is proportional to the square root of the number of queries.
 func (f *labelFlags) wouldWork(s aggregate.Setting, c *label.Config) refusalRemedies {
 	d, err := mechanisms.Find(s.Mechanism)
 	if err != nil {
@@ -281,7 +282,7 @@ func (f *labelFlags) wouldWork(s aggregate.Setting, c *label.Config) refusalReme
 	return refusalRemedies{queries: int(float64(s.Queries) * share * share)}
 }
 
-// Each value of --force waives one reason for refusing a run. The flag without a value means "noise". If
+// Each value of --force waives one reason to refuse a run. The flag without a value means "noise". If
 // "duplicates", "checks" or "calibration" is given, epsilon may be wrong, so no result is releasable.
 const (
 	waiveNoise       = "noise"       // labels would rarely be right
@@ -323,7 +324,8 @@ func (w *waivers) Set(list string) error {
 
 func (w waivers) has(what string) bool { return slices.Contains(w, what) }
 
-// withheld returns the given values that forbid a release, sorted and distinct: all except "noise" and "few".
+// withheld returns the waived reasons that forbid a release, sorted and distinct: all except "noise" and
+// "few".
 func (w waivers) withheld() []string {
 	names := slices.DeleteFunc(slices.Clone(w), func(name string) bool { return name == waiveNoise || name == waiveFew })
 	slices.Sort(names)
@@ -333,7 +335,8 @@ func (w waivers) withheld() []string {
 	return names
 }
 
-// misplaced refuses `--force duplicates` without "=", because pate would read "duplicates" as a votes file.
+// misplaced returns an error for `--force duplicates` without "=", because pate would read "duplicates" as a
+// votes file.
 func (w waivers) misplaced(args []string) error {
 	for _, arg := range args {
 		if len(w) > 0 && slices.Contains(waivable, arg) {

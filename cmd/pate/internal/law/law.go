@@ -69,9 +69,9 @@ func newLawOf(g *shell.Globals, m lawPage) *cobra.Command {
 	return cmd
 }
 
-// writeLaw prints a distribution. The field log_probabilities has the logarithm of each probability, even if
-// the probability underflows to 0. The logarithm of an impossible outcome is null. The field answered exists
-// only for mechanisms that may decline. The fields distance and released exist only for stability mechanisms.
+// writeLaw prints an output distribution. The field log_probabilities has the logarithm of each probability,
+// even if the probability underflows to 0, and null for an impossible output. The field answered exists only
+// for mechanisms that may decline, and the fields distance and released only for stability mechanisms.
 func writeLaw(g *shell.Globals, m lawPage, value map[string]float64, counts []int, law aggregate.Law) error {
 	var probabilities []float64
 	var logs []shell.Number
@@ -124,8 +124,7 @@ func (p *picture) add(name, value string, log float64) {
 	p.Rows = append(p.Rows, row[:len(p.Header)])
 }
 
-// formatProbability formats e^log, even below the smallest float64. If the argument exact is true, it prints
-// all digits.
+// formatProbability formats e^log, even below the least float64. If exact is true, it prints all digits.
 func formatProbability(log float64, exact bool) string {
 	if p := math.Exp(log); p > 1e-300 || math.IsInf(log, -1) {
 		if exact {
@@ -186,8 +185,8 @@ func lawPages() []lawPage {
 	return pages
 }
 
-// help returns the description and the examples of a distribution. If no text file exists, the examples use
-// the counts in d.Neighbours.
+// help returns the description and the examples of a distribution. Without a text file, the examples use the
+// counts in d.Neighbours.
 func help(name string, d aggregate.Description) (long, examples string) {
 	if text, err := texts.ReadFile("text/" + name + ".txt"); err == nil {
 		long, examples, _ = strings.Cut(strings.TrimSuffix(string(text), "\n"), "\n\nExamples:\n")

@@ -45,9 +45,8 @@ func New(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// alternative is a plan and its pate label command. The field filter is the largest number of queries that
-// fit the budget in mode filter. If votes are simulated, the text VOTES stands for the file names in the
-// command.
+// alternative is a plan with its `pate label` command. The field filter is the largest number of queries that
+// fit the budget in mode filter. For simulated votes, the command contains VOTES instead of file names.
 type alternative struct {
 	plan.Alternative
 	command string
@@ -142,8 +141,8 @@ func (f *planFlags) check(cmd *cobra.Command, args []string, reverse bool) error
 	return nil
 }
 
-// checkVotes returns an error for invalid flags about the votes of a plan, or the first error in rules. The
-// argument without is the text of the error if votes are neither given nor simulated.
+// checkVotes returns an error for invalid flags about the votes of a plan, or the first error in rules. If
+// votes are neither given nor simulated, without is the text of the error.
 func (f *planFlags) checkVotes(cmd *cobra.Command, args []string, without string, rules ...error) error {
 	simulated := cmd.Flags().Changed("simulate-accuracy") || f.AgreementGiven(cmd)
 	if err := f.CheckAgreement(cmd); err != nil {
@@ -160,8 +159,8 @@ func (f *planFlags) checkVotes(cmd *cobra.Command, args []string, without string
 
 const simulatedQueries = 1000
 
-// examples returns the votes for planning. If votes are simulated, the argument least is the minimum number
-// of queries, unless fewer are possible.
+// examples returns the votes for planning. Simulated votes have at least the argument least of queries, if
+// possible.
 func (f *planFlags) examples(ctx context.Context, g *shell.Globals, args []string, least int) ([]plan.Example, error) {
 	if len(args) == 0 {
 		if _, err := f.Options(); err != nil { // checks --class-names and their number
@@ -216,8 +215,8 @@ func (a alternative) most() int {
 	return a.Queries
 }
 
-// object returns the JSON of a plan. The field "noise" has all parameters of the mechanism. Some fields, such
-// as "sigma", repeat a parameter, because the first version of the format has these fields.
+// object returns the JSON output of a plan. The field "noise" has all parameters of the mechanism. Fields
+// such as "sigma" repeat a parameter, because the first version of the format has these fields.
 func (a alternative) object() shell.Object {
 	v := a.Values
 	return shell.Object{"mechanism", a.Mechanism, "threshold?", v["threshold"], "sigma1?", v["sigma1"], "sigma2?", v["sigma2"],
@@ -257,7 +256,7 @@ func (f *planFlags) labelCommand(votes string, a plan.Alternative, budget, delta
 		votes, shell.LabelFlags(a.Setting, 0), budget, delta, claims)
 }
 
-// source describes the votes of a plan. The field private is set if the votes are real or --calibrate-on was
+// source describes the votes of a plan. The field private is true if the votes are real or --calibrate-on was
 // given.
 type source struct {
 	plan.Summary

@@ -48,7 +48,7 @@ func New(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// report holds the predictions of a student or of a DP-SGD model. The JSON schemas are pate.student-predict/1
+// report holds the predictions of a student or of a DP-SGD model, for the JSON schemas pate.student-predict/1
 // and pate.dpsgd-predict/1.
 type report struct {
 	first                       shell.Object // fields of the JSON before rows
@@ -72,8 +72,8 @@ func (r report) object(answers []answer) shell.Object {
 	return append(o, "public_rows", r.public, "labels?", answers)
 }
 
-// answer is the prediction for a row. A DP-SGD model may set Probability, for the label. A student may set
-// Probabilities, for all classes.
+// answer is the prediction for one row. Probability is the label's probability, by a DP-SGD model.
+// Probabilities are for all classes, by a student.
 type answer struct {
 	Row           string    `json:"row"`
 	Label         string    `json:"label"`
@@ -168,8 +168,8 @@ func (f *flags) askStudent(ctx context.Context, path string, m *published.Model)
 	return r, nil
 }
 
-// written returns the predictions as a table for a file. The last cell of each line states whether the
-// predictions are releasable.
+// written returns the predictions as a table. The last cell of each line states whether the predictions are
+// releasable.
 func written(answers []answer, columns []string, releasable bool) table.Table {
 	t := table.Table{Header: slices.Concat([]string{"row", "label"}, columns, []string{"releasable"})}
 	for i := range t.Header {
@@ -288,8 +288,8 @@ func (f *flags) askDPSGD(ctx context.Context, path string) (report, error) {
 	return r, nil
 }
 
-// rows returns the rows whose labels are predicted. These are the test rows if --scored or a named data set
-// is given, otherwise all rows of a file.
+// rows returns the rows to predict: the test rows if --scored or a named data set is given, and otherwise all
+// rows of a file.
 func (f *flags) rows(m *recipe.Model) (dataset.Set, error) {
 	opt, err := f.data.Options()
 	if err != nil {

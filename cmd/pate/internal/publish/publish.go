@@ -126,7 +126,6 @@ func (f *publishFlags) run(cmd *cobra.Command, g *shell.Globals, private string)
 	return shell.PrintFolder(g, f.out, func() error { return print(g, r) })
 }
 
-// command returns the command that repeats the run from any folder.
 func (f *publishFlags) command(cmd *cobra.Command, g *shell.Globals, private string) (string, error) {
 	values := map[string]string{"epsilon": fmt.Sprint(f.epsilon), "delta": fmt.Sprint(g.Delta), "seed": ""}
 	if g.Seeded {

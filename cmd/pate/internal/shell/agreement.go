@@ -16,7 +16,7 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// AgreementFlags describe how often teachers are right and how often they make the same errors.
+// AgreementFlags are flags for the accuracy of teachers and for how often teachers make the same errors.
 type AgreementFlags struct {
 	plan.Agreement
 	CalibrateOn string
@@ -44,9 +44,9 @@ func (f *AgreementFlags) CheckAgreement(cmd *cobra.Command) error {
 			"--calibrate-on %q: must be VOTES,LABELS: two files with a comma between them", f.CalibrateOn))
 }
 
-// Calibrate estimates the agreement from the votes and labels of --calibrate-on, if given. The flags in
-// format describe the format of the votes. The argument teachers is the number of teachers, or 0 if unknown.
-// Calibrate returns the number of teachers.
+// Calibrate estimates the agreement of teachers from the votes and labels of --calibrate-on, if given. The
+// votes have the format that the flags format describe. Calibrate takes and returns the number of teachers,
+// or 0 if it is unknown.
 func (f *AgreementFlags) Calibrate(ctx context.Context, g *Globals, format *VotesFlags, teachers int) (int, error) {
 	if f.CalibrateOn == "" {
 		return teachers, nil
@@ -86,8 +86,7 @@ func (f *AgreementFlags) Calibrate(ctx context.Context, g *Globals, format *Vote
 	return max(teachers, source.Teachers()), nil
 }
 
-// Examples returns the votes of a source as input of package plan. The plurality is assumed to be the right
-// class.
+// Examples returns the votes of a source as input of package plan, with the plurality as the right class.
 func Examples(ctx context.Context, source *votes.Source) ([]plan.Example, error) {
 	var all []aggregate.Histogram
 	for b, err := range source.Histograms(ctx) {
@@ -99,8 +98,8 @@ func Examples(ctx context.Context, source *votes.Source) ([]plan.Example, error)
 	return plan.PluralityExamples(all), nil
 }
 
-// RightLabels sets the right class of each example from a file with one column of labels. The classes are
-// those of opt. If the argument more is true, the file may have more labels than examples.
+// RightLabels sets the right class of each example from a file with one column of labels. The classes are in
+// opt. If more is true, the file may have more labels than examples.
 func RightLabels(ctx context.Context, path string, opt votes.Options, examples []plan.Example, more bool) error {
 	opt = votes.Options{Classes: opt.Classes, ClassNames: opt.ClassNames, FirstClass: opt.FirstClass}
 	source, err := votes.Open(ctx, []string{oneTeacher(path)}, opt)
@@ -139,8 +138,8 @@ func RightLabels(ctx context.Context, path string, opt votes.Options, examples [
 	return nil
 }
 
-// oneTeacher returns a pattern that matches only this file. A path without a pattern would be read as a
-// matrix.
+// oneTeacher returns a glob pattern that matches only the file path. Without a pattern, the file would be
+// read as a matrix.
 func oneTeacher(path string) string {
 	if path == "" {
 		return path

@@ -23,7 +23,7 @@ import (
 	"github.com/pate-go/pate/internal/unpack"
 )
 
-// DataFlags are the flags for reading the data of a command.
+// DataFlags are the flags that describe the data of a command and its format.
 type DataFlags struct {
 	Data, Label, Unit, Header, Separator, ClassNames, OtherLabels, Kind, Split string
 
@@ -33,7 +33,6 @@ type DataFlags struct {
 	Columns       ColumnFlags
 }
 
-// Add adds the flags of commands that learn from the data.
 func (f *DataFlags) Add(flags *pflag.FlagSet) {
 	f.Columns.Add(flags)
 	f.AddReading(flags)
@@ -112,7 +111,7 @@ func namesIn(text string) ([]string, error) {
 	return names, err
 }
 
-// WarnUnits warns if rows of texts or embeddings are units by default.
+// WarnUnits prints a warning if each row of texts or embeddings is a unit by default.
 func (f *DataFlags) WarnUnits(g *Globals) {
 	if f.Unit == "" && f.Columns.text+f.Columns.Embeddings != "" {
 		g.Warn("each row is its own unit: of an author with several texts epsilon protects only one at a time; " +
@@ -120,7 +119,6 @@ func (f *DataFlags) WarnUnits(g *Globals) {
 	}
 }
 
-// Task calls WarnUnits and reads the data.
 func (f *DataFlags) Task(g *Globals) (dataset.Task, error) {
 	f.WarnUnits(g)
 	opt, err := f.Options()
@@ -157,7 +155,6 @@ func (f *DataFlags) wrongKind() error {
 		filekind.UTF16, filekind.Empty, filekind.Folder)
 }
 
-// Where returns the name of a known data set, or the absolute path of the data.
 func (f *DataFlags) Where() (string, error) {
 	if slices.Contains(namedsets.Names(), f.Data) {
 		return f.Data, nil
@@ -173,9 +170,9 @@ func WholePath(path string) (string, error) {
 	return whole, nil
 }
 
-// Identity returns a text with the path of the data and the flags for reading them. The first version of pate
-// joined four values with "|". Identity uses this form if it is unambiguous and no newer flag is given, so
-// that runs of the first version can resume.
+// Identity returns a text with the path of the data and the flags for reading them. The text has the form of
+// pate's first version, four values joined by "|", if it is unambiguous and no newer flag is given. So runs
+// of the first version can resume.
 func (f *DataFlags) Identity() (string, error) {
 	path, err := f.Where()
 	if err != nil {
@@ -195,7 +192,7 @@ func (f *DataFlags) Identity() (string, error) {
 	return string(text), err
 }
 
-// PairFlags are the flags for reading private and public rows.
+// PairFlags are the flags that describe a private file and a file of public rows.
 type PairFlags struct {
 	Public           string
 	PublicLabels     string // labels for public NPY or idx rows
@@ -237,7 +234,8 @@ func (f *PairFlags) PublicSource() dataset.Source {
 	return dataset.Source{Path: f.Public, Labels: f.PublicLabels, Embeddings: f.publicEmbeddings}
 }
 
-// CheckApart refuses equal private and public files, even if one is compressed.
+// CheckApart returns an error if the private and the public file have equal contents, even if one file is
+// compressed.
 func (f *PairFlags) CheckApart(private string) error {
 	if f.Public == "" {
 		return nil
@@ -259,13 +257,11 @@ func (f *PairFlags) CheckApart(private string) error {
 
 func (f *PairFlags) UnitWord() string { return UnitWord(f.UnitName, f.data.Unit) }
 
-// Names returns the flags in the order in which messages print them.
 func (f *PairFlags) Names() []string {
 	return []string{"public", "label", "unit", "unit-name", "labels", "units", "public-labels", "separator", "class-names", "other-labels", "kind",
 		"drop", "keep", "missing", "image-size", "text", "embeddings", "public-embeddings", "header", "classes", "accept-differences"}
 }
 
-// ColumnFlags select the columns that become features.
 type ColumnFlags struct{ drop, keep, missing, size, text, Embeddings string }
 
 func (f *ColumnFlags) Add(flags *pflag.FlagSet) {
@@ -302,7 +298,7 @@ func commas(flag, text string) ([]string, error) {
 	return slices.DeleteFunc(names, func(s string) bool { return s == "" }), nil
 }
 
-// Complete sets the values that shells complete for the command's flags and argument.
+// Complete sets the values that shells complete for flags and the argument of cmd.
 func (f *PairFlags) Complete(cmd *cobra.Command) {
 	Declare(cmd.Flags(), "private", nil)
 	CompleteArgs(cmd, Files("csv", "jsonl", "tsv", "gz", "zst", "parquet", "npy"))

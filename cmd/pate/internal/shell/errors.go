@@ -47,7 +47,8 @@ type CommandError struct {
 func (e *CommandError) Error() string { return e.What.Error() }
 func (e *CommandError) Unwrap() error { return e.What }
 
-// UsageError returns an error about flags or arguments, for use before the command reads or writes anything.
+// UsageError returns an error about flags or arguments. A command returns it before reading or writing
+// anything.
 func UsageError(topic string, what error) error {
 	return &CommandError{Code: ExitUsage, What: what, Topic: topic}
 }
@@ -56,7 +57,7 @@ func Usagef(topic, format string, args ...any) error {
 	return UsageError(topic, fmt.Errorf(format, args...))
 }
 
-// If returns an error with the formatted text if the argument broken is true. Otherwise it returns nil.
+// If returns an error with the formatted text if broken is true, and otherwise nil.
 func If(broken bool, format string, args ...any) error {
 	if !broken {
 		return nil
@@ -64,12 +65,12 @@ func If(broken bool, format string, args ...any) error {
 	return fmt.Errorf(format, args...)
 }
 
-// Positive returns an error if the flag is given and its value x is not finite and above 0.
+// Positive returns an error if given is true and the flag's value x is not finite and above 0.
 func Positive(given bool, name string, x float64) error {
 	return If(given && !(x > 0 && x <= math.MaxFloat64), "--%s %v: must be a finite number above 0", name, x)
 }
 
-// Refuse returns the first error in rules as a UsageError, or nil.
+// Refuse returns the first error in rules as a UsageError, or nil if all rules are nil.
 func Refuse(topic string, rules ...error) error {
 	if err := cmp.Or(rules...); err != nil {
 		return UsageError(topic, err)
@@ -77,12 +78,12 @@ func Refuse(topic string, rules ...error) error {
 	return nil
 }
 
-// InputError returns an error about invalid data or parameters, for use before the command writes anything.
+// InputError returns an error about invalid data or parameters. A command returns it before writing anything.
 func InputError(what error, why, fix, topic string) error {
 	return &CommandError{Code: ExitInvalidInput, What: what, Why: why, Fix: fix, Topic: topic}
 }
 
-// FaultError converts a [*fault.Error] in err to a CommandError with a help topic. It returns other errors
+// FaultError converts a [*fault.Error] in err to a CommandError with this help topic. It returns other errors
 // unchanged.
 func FaultError(err error, topic string) error {
 	words, found := fault.In(err)
@@ -96,7 +97,7 @@ func FaultError(err error, topic string) error {
 	return &CommandError{Code: code, What: errors.New(words.What), Why: words.Why, Fix: words.Fix, Topic: topic, Cause: err}
 }
 
-// Remedy holds the exit code and the user's text for an error of a library.
+// Remedy holds the exit code and the text for errors that match Of.
 type Remedy struct {
 	Of              error
 	Code            int
@@ -122,8 +123,8 @@ var remedies = []Remedy{
 
 const otherRun = "key, ledger and checkpoints in the folder belong to that run, and a second run would spend its budget unnoticed"
 
-// Explain returns the exit code and the lines for stderr for an error of a command. Each part of the error
-// becomes one line. Control characters are escaped, because an error may contain untrusted text.
+// Explain returns the exit code of an error, and the lines that describe the error on stderr. Control
+// characters are escaped, because an error may contain untrusted text.
 func Explain(command string, err error) (int, string) {
 	var ce *CommandError
 	if !errors.As(err, &ce) {
@@ -161,10 +162,9 @@ var trainings = []Remedy{
 		"remove the checkpoint: then the same command trains the model again from the start, at no further cost", "dpsgd"},
 }
 
-// TrainingError adds a remedy to an error of training.
 func TrainingError(err error) error { return Remedied(err, trainings) }
 
-// Remedied adds the first matching remedy to err. It does not change an err that has a remedy.
+// Remedied adds the first matching remedy to err, unless err already has one.
 func Remedied(err error, of []Remedy) error {
 	i := slices.IndexFunc(of, func(r Remedy) bool { return errors.Is(err, r.Of) })
 	if i < 0 || errors.As(err, new(*CommandError)) {
@@ -174,7 +174,7 @@ func Remedied(err error, of []Remedy) error {
 	return &CommandError{Code: r.Code, What: cmp.Or(r.What, err), Why: r.Why, Fix: r.Fix, Topic: r.Topic}
 }
 
-// general lists fixes that adviceOn may replace by a more specific fix.
+// general lists the fixes that adviceOn may replace by a more specific fix.
 var general = []string{"", "check its name", "choose another file", "create its folder, or choose another file",
 	"check its name, or give - for standard input"}
 
@@ -217,7 +217,7 @@ func adviceOn(err error) (why, fix string) {
 	return "", ""
 }
 
-// unnamed matches temporary file names. The first submatch is the name of the final file.
+// unnamed matches names of temporary files. The first submatch is the name of the final file.
 var unnamed = regexp.MustCompile(`\.([^/\\\s]+?)(\.[0-9a-f]{8,}|\.released)?\.[0-9]+\.tmp\b`)
 
 var packages = regexp.MustCompile(`(^|: )(?:(?:durable|experiments|recipe|accountant|aggregate|learn|release|manifest|svt|stable|dataset|` +

@@ -61,13 +61,11 @@ func list(name string) []string {
 	panic("shell: flags.txt names no list of the program: " + name)
 }
 
-// To maps flag names to the variables for their values.
 type To map[string]any
 
-// Declare adds those flags of a section in flagTexts whose names are keys of to. A flag without a default in
-// the section has the current value of the variable as default. For flags that exist already, Declare sets
-// only the permitted values. It panics if the section lacks a key of to, or if a variable has an unsupported
-// type.
+// Declare adds the flags of a section of flags.txt whose names are keys of to. A flag without a default in
+// the section has the variable's current value as default. For flags that exist already, Declare sets only
+// the permitted values. It panics if the section lacks a key of to, or if a variable has an unsupported type.
 func Declare(flags *pflag.FlagSet, section string, to To) {
 	_, text, _ := strings.Cut(flagTexts, "\n["+section+"]\n")
 	text, _, _ = strings.Cut(text, "\n\n")
@@ -99,7 +97,6 @@ func Declare(flags *pflag.FlagSet, section string, to To) {
 	}
 }
 
-// Put sets *place to value if the flag was given, that is, if given is true.
 func Put[T any](given bool, place *T, value T) {
 	if given {
 		*place = value
@@ -131,15 +128,13 @@ func add(flags *pflag.FlagSet, name, usage string, place any) {
 	}
 }
 
-// Values describes the permitted values of a flag or argument. The first element is a kind, and further
-// elements are words or file endings (see flags.txt). Shells complete the words. For the kinds "one" and
-// "list", CheckValues refuses all other words.
+// Values describes the permitted values of a flag or argument: a kind, followed by words or file endings (see
+// flags.txt). Shells complete the words. For the kinds "one" and "list", CheckValues refuses all other words.
 type Values []string
 
 // Take returns Values of a kind: "one", "list", "some", "place", "file", "dir" or "any".
 func Take(kind string, words ...string) Values { return append(Values{kind}, words...) }
 
-// Files returns Values for files with these endings.
 func Files(endings ...string) Values { return Take("file", endings...) }
 
 func (v Values) is(kinds ...string) bool { return len(v) > 0 && slices.Contains(kinds, v[0]) }
@@ -195,7 +190,7 @@ func (v Values) oneOf() string {
 
 const values = "pate_values"
 
-// Of registers v as the permitted values of a flag.
+// Of stores v as the permitted values of a flag.
 func (v Values) Of(flag *pflag.Flag) {
 	if flag.Annotations == nil {
 		flag.Annotations = map[string][]string{}
@@ -239,7 +234,7 @@ func CheckValues(cmd *cobra.Command) error {
 // Declared reports whether the permitted values of a flag are known, from its declaration or its type.
 func Declared(flag *pflag.Flag) bool { return told(flag) != nil || wanted(flag) != "" }
 
-// CompleteAll registers the completions of cmd and of all its subcommands. Call it only if a shell requests
+// CompleteAll registers the completions of cmd and of all subcommands. Call it only if a shell requests
 // completions, because cobra keeps completions until the process ends.
 func CompleteAll(cmd *cobra.Command) {
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {

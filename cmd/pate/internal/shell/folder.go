@@ -16,24 +16,25 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// FolderRun is a run with its state in a folder, so that an interrupted run can resume.
+// FolderRun is a run whose state is in a folder, so that an interrupted run can resume.
 type FolderRun[T any] struct {
 	Id run.Identity
-	// Out is the folder, which keeps the results of a finished run. If Out is empty, the folder is in the
-	// user's cache and is removed after the run. Its name then begins with Kind.
+	// Out is the folder, which also keeps the results of a complete run. If Out is empty, the folder is in
+	// the user's cache, has a name that begins with Kind, and is removed after the run.
 	Out, Kind string
 	// Data returns the hash of the data. It is called before Run, unless --seed is given.
 	Data func() [32]byte
 
-	// Read reads the results of a finished run, Run computes them, and Write writes them to the folder.
+	// Run computes the results, Write writes them to the folder, and Read reads the results of a complete
+	// run.
 	Read  func(dir string) (T, error)
 	Run   func(run.Folder) (T, error)
 	Write func(dir string, result T) error
 	Print func(g *Globals, result T) error
 }
 
-// CommandLine returns the identity of a run. The argument data is the path or name of the data. The list held
-// has the contents of other files that the command line names.
+// CommandLine returns the identity of a run. The argument data is the path or name of the data, and held has
+// the contents of other files on the command line.
 func (g *Globals) CommandLine(kind, data, command string, held ...any) run.Identity {
 	return run.Identity{Kind: kind, Command: command, Settings: struct {
 		Data    string `json:"data"`
@@ -42,8 +43,7 @@ func (g *Globals) CommandLine(kind, data, command string, held ...any) run.Ident
 	}{data, command, held}}
 }
 
-// Fits calls try, which checks the budget. If the folder at path out has a run, Fits does nothing, because
-// such a run is charged already.
+// Fits calls try, which checks the budget, unless the folder out has a run. Such a run is charged already.
 func Fits(ctx context.Context, out string, try func(context.Context) error) error {
 	begun, err := durable.Exists(results.Folder(out).Config())
 	if err == nil && !begun {
@@ -74,7 +74,8 @@ func inputs(cmd *cobra.Command) []string {
 	return all
 }
 
-// CheckApart refuses to overwrite an input or a folder that contains an input, under any name or link.
+// CheckApart returns an error if a path in written is an input, or a folder that contains an input, under any
+// name or link.
 func CheckApart(cmd *cobra.Command, topic string, written ...string) error {
 	for _, input := range inputs(cmd) {
 		for _, path := range written {
@@ -117,7 +118,7 @@ func CheckFolder(g *Globals, cmd *cobra.Command, dir string) error {
 	return FaultError(err, topic)
 }
 
-// Do starts or resumes the run. If the run is complete, it prints the stored result.
+// Do starts or resumes the run. If the run is complete, Do prints the stored results.
 func (r FolderRun[T]) Do(ctx context.Context, g *Globals) (result T, err error) {
 	dir := r.Out
 	if dir == "" {
@@ -177,7 +178,8 @@ func (r FolderRun[T]) Do(ctx context.Context, g *Globals) (result T, err error) 
 	return result, nil
 }
 
-// PrintFolder prints the results of a complete run, and describes the folder's public and private parts.
+// PrintFolder prints the results of a complete run, and describes the public and the private part of the
+// folder.
 func PrintFolder(g *Globals, dir string, print func() error) error {
 	folder := results.Folder(dir)
 	some, err := folder.Settle()

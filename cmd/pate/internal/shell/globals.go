@@ -37,7 +37,6 @@ func (g *Globals) Noise() ledger.Noise {
 	return ledger.SecretNoise
 }
 
-// Key returns the noise key: derived from --seed if given, otherwise random.
 func (g *Globals) Key() (rng.Key, error) {
 	if g.Seeded {
 		return rng.SeedKey(g.Seed), nil
@@ -45,7 +44,7 @@ func (g *Globals) Key() (rng.Key, error) {
 	return rng.NewKey()
 }
 
-// Globals are the values of common flags (see [Globals.AddTo]).
+// Globals holds the values of common flags (see [Globals.AddTo]).
 type Globals struct {
 	Stdout, Stderr io.Writer
 
@@ -61,13 +60,12 @@ type Globals struct {
 
 const without = "pate_without"
 
-// Without declares which common flags a command does not have.
+// Without declares the common flags that a command does not have.
 func Without(cmd *cobra.Command, names ...string) {
 	annotate(cmd, without, strings.Join(names, " "))
 }
 
-// Command returns a cobra command. The argument without lists the common flags that the command does not
-// have.
+// Command returns a cobra command without the common flags listed in without.
 func Command(use, without string, args cobra.PositionalArgs, run func(*cobra.Command, []string) error) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Args: args, RunE: run}
 	Without(cmd, strings.Fields(without)...)
@@ -96,14 +94,14 @@ func (g *Globals) AddTo(root *cobra.Command) {
 	add(root)
 }
 
-// Logf writes one message line to stderr unless --quiet is set. Control characters in arguments are escaped.
+// Logf writes one line to stderr unless --quiet is set. Control characters in arguments are escaped.
 func (g *Globals) Logf(format string, args ...any) {
 	if !g.Quiet {
 		fmt.Fprintln(g.Stderr, table.Printable(fmt.Sprintf(format, args...)))
 	}
 }
 
-// Print writes report as JSON. In other formats it writes the result of tableIn.
+// Print writes report as JSON for format JSON, and otherwise the table that tableIn returns.
 func (g *Globals) Print(report any, tableIn func(table.Format) table.Table) error {
 	format := g.ParsedFormat()
 	if format == table.JSON {
@@ -112,9 +110,8 @@ func (g *Globals) Print(report any, tableIn func(table.Format) table.Table) erro
 	return tableIn(format).Write(g.Stdout, format)
 }
 
-// PrintRun writes the result of a run. In format JSON, it writes the argument report. In format CSV, it
-// writes the table records. In other formats, it writes the table people and then the text in the argument
-// below. In format Text, the argument heading comes first.
+// PrintRun writes the result of a run: report for format JSON, the table records for CSV, and otherwise the
+// table people and then the text below. In format Text, the text heading comes first.
 func (g *Globals) PrintRun(report any, records, people table.Table, heading, below string) error {
 	comment, format := "", g.ParsedFormat()
 	switch format {
@@ -137,7 +134,7 @@ func (g *Globals) PrintRun(report any, records, people table.Table, heading, bel
 	return err
 }
 
-// Below wraps a text to the width of the output format. Use the result as last argument of PrintRun.
+// Below wraps a text for the last argument of PrintRun to the width of the output format.
 func (g *Globals) Below(text string) string {
 	width := Columns
 	if g.ParsedFormat() == table.LaTeX {
@@ -157,8 +154,8 @@ func (g *Globals) Warn(text string) {
 	}
 }
 
-// WarnBudget warns if an epsilon gives almost no protection, even if --quiet is set. Every command that
-// prints a guarantee must call WarnBudget.
+// WarnBudget warns if epsilon gives almost no protection, even if --quiet is set. Every command that prints a
+// guarantee must call WarnBudget.
 func (g *Globals) WarnBudget(epsilon float64) {
 	if text := statement.Warning(epsilon); text != "" {
 		g.Warn(text)
@@ -167,7 +164,8 @@ func (g *Globals) WarnBudget(epsilon float64) {
 
 const parameter = "pate_epsilon"
 
-// EpsilonIsNoBudget declares that --epsilon of a command is not a budget but a parameter of a computation.
+// EpsilonIsNoBudget declares that the flag --epsilon of cmd is a parameter of a computation instead of a
+// budget.
 func EpsilonIsNoBudget(cmd *cobra.Command) {
 	annotate(cmd, parameter, "parameter")
 }
@@ -197,8 +195,8 @@ func (g *Globals) ParsedFormat() table.Format {
 	return f
 }
 
-// Input is the standard input of a command. A read ends when ctx is done, so that Ctrl-C also ends a command
-// that waits for input.
+// Input is the standard input of a command. A read ends when ctx is done, so Ctrl-C also ends a command that
+// waits for input.
 type Input struct {
 	ctx context.Context
 	in  io.Reader
@@ -206,10 +204,9 @@ type Input struct {
 	cut atomic.Bool
 }
 
-// NewInput returns an Input for in, whose reads end when ctx is done.
 func NewInput(ctx context.Context, in io.Reader) *Input { return &Input{ctx: ctx, in: in} }
 
-// Read reads from in. It returns the error of ctx as soon as ctx is done.
+// Read reads from in. As soon as ctx is done, it returns ctx.Err().
 func (i *Input) Read(p []byte) (int, error) {
 	if i.cut.Load() {
 		return 0, i.ctx.Err()
@@ -235,7 +232,6 @@ func (i *Input) Read(p []byte) (int, error) {
 	}
 }
 
-// Cut reports whether a read ended early because ctx was done.
 func (i *Input) Cut() bool { return i.cut.Load() }
 
 // Terminal reports whether the input is a terminal, so that the user can answer.
@@ -255,7 +251,8 @@ type progress struct {
 	noted   string
 }
 
-// NewProgress returns a progress line on stderr, if stderr is a terminal and --quiet was not given.
+// NewProgress returns a progress line on stderr, which prints nothing if stderr is not a terminal or --quiet
+// is set.
 func NewProgress(g *Globals) *progress {
 	f, ok := g.Stderr.(*os.File)
 	if g.Quiet || !ok || !term.IsTerminal(int(f.Fd())) {
@@ -264,7 +261,6 @@ func NewProgress(g *Globals) *progress {
 	return &progress{g: g, out: f}
 }
 
-// Say clears the progress line and prints a text.
 func (p *progress) Say(text string) {
 	p.Clear()
 	p.g.Logf("%s", text)
@@ -282,8 +278,8 @@ func (p *progress) ReadAloud(notes []dataset.ColumnNote) {
 
 const barWidth = 24
 
-// Update shows the progress of a stage: the number of completed steps and the total. It is safe for
-// concurrent use and draws at most ten times a second.
+// Update draws the completed steps of a stage (done of total). It is safe for concurrent use and draws at
+// most ten times a second.
 func (p *progress) Update(stage string, done, total int) {
 	if p.out == nil || total <= 0 {
 		return
@@ -309,7 +305,7 @@ func (p *progress) Update(stage string, done, total int) {
 	p.draw(line)
 }
 
-// Note sets the text that later updates print at the end of the line.
+// Note sets a text that later updates print at the end of the line.
 func (p *progress) Note(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

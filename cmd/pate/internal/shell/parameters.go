@@ -122,7 +122,7 @@ func (f *ParameterFlags) described() (aggregate.Description, error) {
 	return f.known[i], nil
 }
 
-// Setting returns the mechanism and the given parameters. If complete is set, a missing parameter without a
+// Setting returns the mechanism and the given parameters. If complete is true, a missing parameter without a
 // default is an error.
 func (f *ParameterFlags) Setting(cmd *cobra.Command, complete bool) (aggregate.Description, aggregate.Setting, error) {
 	d, err := f.described()
@@ -158,7 +158,6 @@ func (f *ParameterFlags) Setting(cmd *cobra.Command, complete bool) (aggregate.D
 	return d, s, nil
 }
 
-// Value returns the value of a flag, or 0 if the flag does not exist.
 func (f *ParameterFlags) Value(parameter string) float64 {
 	if v := f.Values[parameter]; v != nil {
 		return v.number
@@ -176,7 +175,7 @@ func required(d aggregate.Description, complete bool) []string {
 	return names
 }
 
-// FlagsOf formats parameters as flags. It includes the parameters for which the function wanted returns true.
+// FlagsOf formats the parameters of s for which wanted returns true as flags.
 func FlagsOf(d aggregate.Description, s aggregate.Setting, wanted func(aggregate.Parameter) bool) string {
 	var flags []string
 	for _, p := range d.Parameters {
@@ -187,7 +186,7 @@ func FlagsOf(d aggregate.Description, s aggregate.Setting, wanted func(aggregate
 	return strings.Join(flags, " ")
 }
 
-// LabelFlags formats a setting as flags of pate label. The argument from is the index of the first query.
+// LabelFlags formats a setting as flags of `pate label`. The argument from is the index of the first query.
 func LabelFlags(s aggregate.Setting, from int) string {
 	d, err := mechanisms.Find(s.Mechanism)
 	if err != nil { // the mechanism cannot be planned
@@ -199,7 +198,7 @@ func LabelFlags(s aggregate.Setting, from int) string {
 
 const maxOrders = 100_000
 
-// ParseOrders parses a list of orders and ranges, such as 1.5,2:64,1.1:10.9:0.1. It does not sort the orders.
+// ParseOrders parses a list of Rényi orders and ranges, such as 1.5,2:64,1.1:10.9:0.1, without sorting.
 func ParseOrders(text string) ([]float64, error) {
 	if text == "" {
 		return nil, nil
@@ -243,14 +242,13 @@ func ParseOrders(text string) ([]float64, error) {
 	return orders, nil
 }
 
-// AccountantEntry describes an accountant. Why is a short text for tables. Gap explains why the accountant's
-// epsilon exceeds the smallest epsilon.
+// AccountantEntry describes an accountant. Why is a short text for tables, and Gap explains why the
+// accountant's epsilon exceeds the least epsilon.
 type AccountantEntry struct {
 	Name, Why, Gap string
 	Start          func(cfg accountant.RDPConfig) (accountant.Accountant, error)
 }
 
-// Accountants lists the accountants in the order of tables.
 func Accountants() []AccountantEntry {
 	type config = accountant.RDPConfig
 	return []AccountantEntry{
@@ -297,8 +295,8 @@ func CheckAccountant(name string) error {
 	return If(!known, "--accountant %s: no such accountant; there are %s", name, strings.Join(AccountantNames(), ", "))
 }
 
-// Targets parses --epsilon with values separated by commas. The values must be distinct, finite and above 0.
-// It returns them in ascending order.
+// Targets parses the values of --epsilon, which are separated by commas, distinct, finite and above 0. The
+// result is in ascending order.
 func Targets(text string) ([]float64, error) {
 	var targets []float64
 	for word := range strings.SplitSeq(text, ",") {
@@ -318,7 +316,6 @@ func Targets(text string) ([]float64, error) {
 	return targets, nil
 }
 
-// TargetsText formats targets for [Targets].
 func TargetsText(targets []float64) string {
 	words := make([]string, len(targets))
 	for i, x := range targets {
@@ -327,7 +324,7 @@ func TargetsText(targets []float64) string {
 	return strings.Join(words, ",")
 }
 
-// DefaultDelta sets delta by [run.DefaultDelta] unless --delta was given. The number n of units must be
+// DefaultDelta sets g.Delta to [run.DefaultDelta] unless --delta was given. The number n of units must be
 // public, or 0 if unknown. An existing ledger has its own delta.
 func (g *Globals) DefaultDelta(given func(string) bool, n int, ledger string) {
 	if given("delta") {
@@ -339,9 +336,8 @@ func (g *Globals) DefaultDelta(given func(string) bool, n int, ledger string) {
 	}
 }
 
-// CheckDelta refuses a delta that would permit publishing the data of one of n units. If n is 0, the number
-// of units is unknown, and any delta is accepted. The argument noun is the plural name of the unit, such as
-// "teachers".
+// CheckDelta returns an error if delta would permit publishing the data of one of n units. Any delta is
+// accepted if n is 0, that is, unknown. The argument noun is the plural name of the unit, such as "teachers".
 func CheckDelta(delta float64, n int, noun string) error {
 	return FaultError(run.Units{N: n, Noun: noun}.Check(delta), "privacy")
 }

@@ -32,8 +32,8 @@ func didYouMean(typed string, words []string) string {
 	return fmt.Sprintf("; did you mean %s?", found)
 }
 
-// editDistance returns the least number of edits from a to b. An edit changes, adds or removes a letter, or
-// swaps neighbouring letters.
+// editDistance returns the least number of edits from a to b, where an edit changes, adds or removes a
+// letter, or swaps two neighbouring letters.
 func editDistance(a, b string) int {
 	x, y := []rune(a), []rune(b)
 	rows := make([][]int, len(x)+1)
@@ -57,7 +57,7 @@ func editDistance(a, b string) int {
 	return rows[len(x)][len(y)]
 }
 
-// SuggestFlag adds to an error of the flag parser the nearest flag or the expected form of the value.
+// SuggestFlag adds the nearest flag, or the expected form of the value, to an error of the flag parser.
 func SuggestFlag(cmd *cobra.Command, err error) error {
 	text := err.Error()
 	if typed, unknown := strings.CutPrefix(text, "unknown flag: --"); unknown {
@@ -83,7 +83,7 @@ func SuggestFlag(cmd *cobra.Command, err error) error {
 	return err
 }
 
-// SuggestCommand refuses a word that is not a subcommand of cmd, and suggests the nearest subcommand.
+// SuggestCommand returns an error for a word that is not a subcommand of cmd, with the nearest subcommand.
 func SuggestCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -91,8 +91,7 @@ func SuggestCommand(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("%s has no command %q%s", cmd.CommandPath(), args[0], didYouMean(args[0], commandNames(cmd)))
 }
 
-// Parent returns a command that only groups the subcommands in children. Errors refer to the given help
-// topic.
+// Parent returns a command that only groups the subcommands in children. Errors refer to the help topic.
 func Parent(use, topic string, children ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Args: SuggestCommand}
 	cmd.AddCommand(children...)
@@ -131,7 +130,7 @@ func ArgumentError(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("usage: %s; %s", strings.TrimSuffix(cmd.UseLine(), " [flags]"), given)
 }
 
-// UseOwnHelpCommand adds to root a command that prints the help of commands and topics.
+// UseOwnHelpCommand adds a command to root that prints the help of commands and topics.
 func UseOwnHelpCommand(root *cobra.Command) {
 	root.SetHelpCommand(&cobra.Command{
 		Use:   "help [COMMAND or TOPIC]",
@@ -157,8 +156,8 @@ func UseOwnHelpCommand(root *cobra.Command) {
 	})
 }
 
-// Wants checks the arguments and flags of a command. The error lists all missing arguments and flags. The
-// argument missing, if not nil, is a function that returns further missing flags and arguments.
+// Wants returns a check of a command's arguments and flags, whose error lists all missing arguments and
+// flags. If missing is not nil, it returns further missing flags and arguments.
 func Wants(arguments cobra.PositionalArgs, missing func(cmd *cobra.Command, args []string) []string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := CheckValues(cmd); err != nil {
@@ -179,7 +178,7 @@ func Wants(arguments cobra.PositionalArgs, missing func(cmd *cobra.Command, args
 	}
 }
 
-// Unset lists the flags that were not given or are empty.
+// Unset returns the flags in names that were not given or are empty.
 func Unset(cmd *cobra.Command, names ...string) []string {
 	var unset []string
 	for _, name := range names {

@@ -33,8 +33,8 @@ func foldedCommands(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Wrapped wraps paragraphs to the width of a terminal. It keeps lines that begin with a blank, such as code
-// and lists.
+// Wrapped wraps paragraphs to the width of a terminal. Lines that begin with a blank, such as code and lists,
+// keep their form.
 func Wrapped(text string) string {
 	var lines []string
 	var paragraph strings.Builder
@@ -54,7 +54,6 @@ func Wrapped(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// ShellWord quotes a word for a POSIX shell if necessary.
 func ShellWord(s string) string {
 	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./", r)
@@ -64,7 +63,7 @@ func ShellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// Folded breaks text into lines. The argument columns is the maximum length of a line.
+// Folded breaks text into lines of at most columns characters.
 func Folded(text string, columns int) []string {
 	var lines []string
 	for _, word := range strings.Fields(text) {
@@ -84,8 +83,8 @@ func YesNo(v bool) string {
 	return "no"
 }
 
-// NotReleasable returns the word "no" and the reason why a result must not be released. The reason is a
-// waived check or, without one, --seed.
+// NotReleasable returns the word "no" and the reason why a result must not be released: a waived check or,
+// without one, --seed.
 func NotReleasable(waived []string) string {
 	if len(waived) > 0 {
 		return "no: waived " + strings.Join(waived, ", ")
@@ -93,7 +92,7 @@ func NotReleasable(waived []string) string {
 	return "no: seeded"
 }
 
-// FormatUp formats an upper bound with five digits, rounded up, or in full if exact is set.
+// FormatUp formats an upper bound with five digits, rounded up, or with all digits if exact is true.
 func FormatUp(x float64, exact bool) string {
 	if math.IsInf(x, 1) {
 		return "inf"
@@ -104,10 +103,9 @@ func FormatUp(x float64, exact bool) string {
 	return number.DigitsUp(x, 5)
 }
 
-// FormatDown formats a lower bound with five digits, rounded down.
 func FormatDown(x float64) string { return strings.TrimPrefix(number.DigitsDown(x, 5), "+") }
 
-// FormatEpsilon formats an epsilon with four decimals, rounded up, or in full if exact is set.
+// FormatEpsilon formats an epsilon with four decimals, rounded up, or with all digits if exact is true.
 func FormatEpsilon(x float64, exact bool) string {
 	if exact || x > 1e6 || x < 1e-2 {
 		return FormatUp(x, exact)
@@ -115,7 +113,7 @@ func FormatEpsilon(x float64, exact bool) string {
 	return number.DecimalsUp(x, 4)
 }
 
-// FormatExpected formats an expectation with one decimal, or in full if exact is set.
+// FormatExpected formats an expected value with one decimal, or with all digits if exact is true.
 func FormatExpected(x float64, exact bool) string {
 	if !exact && x >= 999.95 {
 		return Fixed(x, 0, false)
@@ -123,7 +121,7 @@ func FormatExpected(x float64, exact bool) string {
 	return Fixed(x, 1, exact)
 }
 
-// Fixed formats x with a fixed number of decimals, or in full if exact is set.
+// Fixed formats x with this number of decimals, or with all digits if exact is true.
 func Fixed(x float64, decimals int, exact bool) string {
 	if exact {
 		return number.Exact(x)
@@ -131,9 +129,8 @@ func Fixed(x float64, decimals int, exact bool) string {
 	return strconv.FormatFloat(x, 'f', decimals, 64)
 }
 
-// Repeats returns a command line. It begins with the elements of words. Then come those flags in names for
-// which given(flag) is true. If the map values has an entry for a flag, the entry replaces the flag's value.
-// An empty entry omits the flag.
+// Repeats returns a command line: the elements of words, and then the flags in names for which given returns
+// true. An entry of values replaces the value of a flag, and an empty entry omits the flag.
 func Repeats(cmd *cobra.Command, words, names []string, given func(*pflag.Flag) bool, values map[string]string) string {
 	for _, name := range names {
 		flag := cmd.Flags().Lookup(name)
@@ -152,14 +149,13 @@ func Repeats(cmd *cobra.Command, words, names []string, given func(*pflag.Flag) 
 	return strings.Join(words, " ")
 }
 
-// Given reports whether a flag was given. Use it as argument of [Repeats].
+// Given reports whether a flag was given. It is an argument for [Repeats].
 func Given(f *pflag.Flag) bool { return f.Changed }
 
-// Differs reports whether a flag differs from its default. Use it as argument of [Repeats].
+// Differs reports whether a flag's value differs from the default. It is an argument for [Repeats].
 func Differs(f *pflag.Flag) bool { return f.Value.String() != f.DefValue }
 
-// UnitWord returns the name of the unit: the given name or, if it is empty, the name of the column or
-// "record".
+// UnitWord returns the name of the unit: given or, if given is empty, column or "record".
 func UnitWord(given, column string) string {
 	if column == noUnit {
 		column = ""
@@ -170,8 +166,8 @@ func UnitWord(given, column string) string {
 // noUnit is the value of --unit for data in which each row is a unit, even if ids repeat.
 const noUnit = "none"
 
-// Object is a JSON object with ordered fields. Elements are alternately names and values. A field whose name
-// ends in a question mark is omitted if the value is zero, nil or an empty list.
+// Object is a JSON object with ordered fields: names and values alternate. A field whose name ends in a
+// question mark is omitted if the value is zero, nil or an empty list.
 type Object []any
 
 func (o Object) MarshalJSON() ([]byte, error) {
@@ -194,7 +190,7 @@ func (o Object) MarshalJSON() ([]byte, error) {
 	return append(append([]byte("{"), b.Bytes()[1:]...), '}'), nil
 }
 
-// Number is a float64. In JSON, an infinite Number is null.
+// Number is a float64 whose infinite values are null in JSON.
 type Number float64
 
 func (x Number) MarshalJSON() ([]byte, error) {
@@ -204,7 +200,6 @@ func (x Number) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(x))
 }
 
-// WriteJSON writes v as indented JSON and a newline.
 func WriteJSON(w io.Writer, v any) error {
 	data, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -214,7 +209,7 @@ func WriteJSON(w io.Writer, v any) error {
 	return err
 }
 
-// TableOf returns a table with these column names and no rows. A < before a name aligns the column to the
+// TableOf returns a table with these columns and no rows. The prefix < of a name aligns the column to the
 // left.
 func TableOf(names ...string) table.Table {
 	var t table.Table

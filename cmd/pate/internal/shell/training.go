@@ -23,7 +23,7 @@ func UnitFlags(flags *pflag.FlagSet, size, rows *int) {
 	Declare(flags, "units", To{"size": size, "rows-per-unit": rows})
 }
 
-// CheckTeachers checks the number of teachers and the declared number of units.
+// CheckTeachers returns an error if the number of teachers or the declared number of units is invalid.
 func CheckTeachers(given func(string) bool, teachers, size int) error {
 	return cmp.Or(If(given("teachers") && (teachers < 2 || teachers > votes.MaxTeachers),
 		"--teachers %d: must be from 2 to %d; the default is computed from --size, or is 100 if --size is missing", teachers, votes.MaxTeachers),
@@ -58,7 +58,7 @@ func SayRows(g *Globals, cfg recipe.Config) {
 		cfg.RowsPerUnit)
 }
 
-// TypicalFlags are the flags for Bayesian figures, which pate reports in addition to epsilon.
+// TypicalFlags are the flags for Bayesian figures, which pate prints in addition to epsilon.
 type TypicalFlags struct {
 	on      bool
 	delta   float64
@@ -75,7 +75,6 @@ func TypicalNames() []string {
 	return []string{"bayes", "bayes-delta", "bayes-distances", "bayes-samples"}
 }
 
-// Read returns the configuration, or nil without --bayes.
 func (f *TypicalFlags) Read(cmd *cobra.Command) (*typical.Config, error) {
 	if !f.on {
 		names := TypicalNames()[1:]
@@ -95,8 +94,8 @@ func (f *TypicalFlags) Read(cmd *cobra.Command) (*typical.Config, error) {
 	return c, nil
 }
 
-// FeatureCache returns the feature cache in the user's cache folder. It calls the function tell only for the
-// first error, because the number of errors could reveal the private number of runs in a search.
+// FeatureCache returns the feature cache in the user's cache folder. It calls tell only for the first error,
+// because the number of errors could reveal the private number of runs in a search.
 func FeatureCache(tell func(text string)) *features.Cache {
 	var once sync.Once
 	return &features.Cache{Warn: func(err error) {
@@ -125,9 +124,9 @@ func CollectAt(percent int) (restore func()) {
 	return func() { debug.SetGCPercent(before) }
 }
 
-// PrivateTask reads public rows, and private rows in the same format, into a task for one private model. It
-// prints how columns are used. All private rows are training rows. If the argument scored is true, the public
-// rows with labels are the test rows.
+// PrivateTask reads public rows and private rows in the same format into a task for one private model, and
+// prints how columns are used. All private rows are training rows. If scored is true, the public rows with
+// labels are the test rows.
 func PrivateTask(g *Globals, f *PairFlags, private string, scored bool) (dataset.Task, *dataset.Schema, dataset.Pool, error) {
 	fail := func(err error) (dataset.Task, *dataset.Schema, dataset.Pool, error) {
 		return dataset.Task{}, nil, dataset.Pool{}, FaultError(err, "data")
@@ -168,7 +167,8 @@ func labelled(p dataset.Pool, classes []string) dataset.Set {
 	return set
 }
 
-// If a table has more than maxAloud columns, ReadAloud prints one line for similar columns.
+// maxAloud is the largest number of columns for which ReadAloud prints one line per column. For more columns,
+// it prints one line for similar columns.
 const maxAloud = 40
 
 // ReadAloud prints how each column of a table is used. The notes depend only on public rows.

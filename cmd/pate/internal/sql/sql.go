@@ -100,7 +100,7 @@ const maxClasses = 1000
 //go:embed count.sql
 var source string
 
-// count describes the votes to count, as input of the templates in count.sql.
+// count describes the votes to count, as the input of templates in count.sql.
 type count struct {
 	dialect
 	Table, Query, Teacher, Vote string // table and columns of the votes, one row per vote
@@ -132,7 +132,7 @@ func (c count) Values() []string {
 	return out
 }
 
-// mask holds the teachers with First <= index < End. Each teacher has one bit in a 62-bit integer.
+// mask holds the teachers with First <= index < End. Each teacher has one bit of a 62-bit integer.
 type mask struct{ First, End int }
 
 const (
@@ -140,7 +140,7 @@ const (
 	maxMasks = 16 // per query
 )
 
-// Masks divides the teachers into masks, in which votes are counted as bits. It returns nil if bits cannot be
+// Masks divides the teachers into masks, so that votes are counted as bits. It returns nil if bits cannot be
 // used.
 func (c count) Masks() []mask {
 	if !c.bits || c.Teachers > maxMasks*bitsEach {
@@ -160,17 +160,17 @@ func (c count) ClassFlag() string {
 	return "--class-names '" + strings.ReplaceAll(strings.Join(c.Classes, ","), "'", `'\''`) + "'"
 }
 
-// dialect describes the syntax of a database. If a whole statement differs between databases, the templates
-// in count.sql have a case for each.
+// dialect describes the SQL syntax of a database. If a whole statement differs between databases, the
+// templates in count.sql have a case for each.
 type dialect struct {
 	Dialect   string // name
 	quote     string // quote character for names
 	backslash bool   // \ escapes in literals
 	inNames   bool   // \ escapes in names too
 	bits      bool   // BIT_OR and BIT_COUNT exist for numbers
-	// Materialized is the keyword for computing a common table expression once, or "" if none exists.
+	// Materialized is the keyword that makes the database compute a common table expression once, or "".
 	Materialized string
-	// An error text between Raise and RaiseEnd is an SQL expression that fails with this text.
+	// Raise and RaiseEnd surround an error text in an SQL expression that fails with this text.
 	Raise, RaiseEnd string
 }
 
@@ -191,11 +191,11 @@ func findDialect(name string) dialect {
 
 var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// reserved lists reserved SQL words that are likely as column names of votes.
+// reserved lists SQL keywords that are likely names of columns of votes.
 var reserved = map[string]bool{"class": true, "group": true, "index": true, "label": true, "order": true, "row": true, "table": true,
 	"user": true, "value": true, "key": true, "select": true, "from": true, "where": true, "column": true}
 
-// column returns a column name in SQL, with quotes if it is reserved or has unusual characters.
+// column returns a column name in SQL, quoted if it is a keyword or has unusual characters.
 func (d dialect) column(name string) string {
 	if plainName.MatchString(name) && !reserved[strings.ToLower(name)] {
 		return name
@@ -220,7 +220,6 @@ func quoted(text, quote string, backslash bool) string {
 	return quote + strings.ReplaceAll(text, quote, quote+quote) + quote
 }
 
-// fileName matches names that need no quotes in any dialect or shell.
 var fileName = regexp.MustCompile(`^[A-Za-z0-9._/][A-Za-z0-9._/-]*$`)
 
 func (d dialect) writes(file string) bool {

@@ -21,7 +21,6 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// flags are the flags of `pate tune`. Zero values stand for the defaults of the recipe.
 type flags struct {
 	data                                                shell.DataFlags
 	settings                                            settingFlags
@@ -86,7 +85,6 @@ func (f *flags) base(s recipe.Shape, epsilon float64) recipe.Recipe {
 	return r
 }
 
-// private returns the configuration of scores on private rows, or nil if settings are scored on public rows.
 func (f *flags) private(records int) *tuned.Private {
 	if f.score != "private" {
 		return nil
