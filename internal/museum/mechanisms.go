@@ -75,7 +75,7 @@ func mechanisms() map[string]mechanism {
 			for range 10 {
 				sum += 1.25 // the nearest float32
 			}
-			return t.laplace(when(t.right, 20*t.in, int(sum)-(1<<24-10)), 20)
+			return t.laplace(when(t.right, 20*t.in, int(sum)-(1<<24-10)), 20) / 20 // rounded
 		},
 		"float-precision": func(t *trial) any {
 			fraction, exponent := math.Frexp(float64(t.laplace(0, 16)))
