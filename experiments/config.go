@@ -23,7 +23,7 @@ import (
 	"github.com/pate-go/pate/teachers/golearn"
 )
 
-// These are the methods of a comparison, in the order of the table.
+// The methods of a comparison, in the order of the table.
 const (
 	GNMax          = "pate/gnmax"
 	ConfidentGNMax = "pate/confident-gnmax"
@@ -37,15 +37,15 @@ const (
 	TrueLabels     = "student/true-labels" // student trained on the true labels of the same queries
 )
 
-// The methods of package stable release the exact plurality if a few moved votes cannot change it. For a few
-// hundred queries, noisy argmax is more accurate.
+// The methods of package stability release the exact plurality if a few moved votes cannot change it. For a
+// few hundred queries, a noisy argmax is more accurate.
 const (
 	MStab     = "pate/m-stab"
 	StableSVT = "pate/stable-svt"
 	MSvec     = "pate/m-svec"
 )
 
-// OnRequest lists the methods that label by votes and run only if they are requested.
+// OnRequest returns the methods that label by votes and run only if Config.Methods contains them.
 func OnRequest() []string {
 	var methods []string
 	for _, d := range mechanisms.All() {
@@ -56,7 +56,7 @@ func OnRequest() []string {
 	return methods
 }
 
-// Methods lists the default methods. Boosted trees run only on tables.
+// Methods returns the default methods. Boosted trees run only on tables.
 func Methods() []string {
 	return []string{GNMax, ConfidentGNMax, SampledKNN, ReverseKNN, DPSGD, NonPrivate, BoostedTrees, Plurality, TrueLabels, Majority}
 }
@@ -70,31 +70,30 @@ func allMethods() []string { return append(voteMethods(), Methods()[2:]...) }
 // Config describes a comparison. Task, Epsilons, Delta and Key are required.
 type Config struct {
 	Task dataset.Task
-	// Epsilons are the targets, which must be positive and distinct. Every private method has a separate run
-	// and budget for each target.
+	// Epsilons are the targets, positive and distinct. Every private method has a separate run and budget for
+	// each target.
 	Epsilons []float64
 	Delta    float64 // in (0, 1/number of private units)
 	Seeds    int     // independent runs; default 1
 	Methods  []string
 	Learner  string // the teachers' learner, one of Learners(); default depends on the kind of data
-	// Features names the features that all methods use: an element of features.Names(). By default teachers
-	// use deskewed-hog for handwriting, hog for pictures and raw for tables. DP-SGD uses the features of its
-	// recipe, which may be learned from private rows and are then charged.
+	// Features names the features that all methods use, one of features.Names(). By default teachers use
+	// deskewed-hog for handwriting, hog for pictures and raw for tables. By default DP-SGD uses the features
+	// of its recipe, which may be learned from private rows and are then charged.
 	Features string
 	Teachers int // default depends on the number of private units
-	// Pool is the source of a pool that is drawn from noisy counts of the private rows: PoolMarginals or
-	// PoolTree. Every method that uses the pool is charged for the counts. Task must have declared ranges.
+	// Pool is PoolMarginals or PoolTree if the pool is drawn from noisy counts of the private rows. Every
+	// method that uses such a pool is charged for the counts. Task must have declared ranges.
 	Pool string
 	// Unit is the name of the privacy unit, such as "patient"; default "record".
 	Unit string
 
-	// Curves enables [Row.Curve], for which three more students are trained for each method with teachers.
+	// Curves enables [Row.Curve]. Three more students are then trained for each method with teachers.
 	Curves bool
 
-	// Typical, if not nil, adds the Bayesian figures of package typical to the rows of DP-SGD.
+	// Typical, if not nil, adds Bayesian figures of package typical to the rows of DP-SGD.
 	Typical *typical.Config
 
-	// Key is the secret key for all randomness.
 	Key rng.Key
 	// Dir is an existing folder for votes, checkpoints and ledgers, from which an interrupted run resumes.
 	Dir string
@@ -121,7 +120,6 @@ type point struct {
 	plans   *sync.Map       // plans of methods, each made once; see once
 }
 
-// Progress is the state of a run.
 type Progress struct {
 	Stage       string
 	Done, Total int
@@ -131,7 +129,7 @@ type Progress struct {
 var ErrConfig = errors.New("experiments: bad Config")
 
 // Validate returns an error for the first field that is missing or out of range, or for too many private rows
-// per teacher. It does not check Key and Dir. From Task it reads only public values and the number of private
+// per teacher. It does not check Key and Dir. Of Task, it reads only public values and the number of private
 // rows.
 func (c Config) Validate() error {
 	_, err := c.withDefaults()
@@ -236,13 +234,11 @@ func (c Config) wants(methods ...string) bool {
 	return slices.ContainsFunc(methods, func(m string) bool { return slices.Contains(c.Methods, m) })
 }
 
-// These are learners of teachers.
 const (
 	KernelRidge = training.KernelRidge
 	KNN         = training.KNN
 )
 
-// Learners lists the names of all learners of teachers.
 func Learners() []string { return training.Learners() }
 
 func fingerprint(l teachers.Learner) [32]byte {
@@ -259,12 +255,12 @@ type Identity struct {
 	Seeds    int       `json:"seeds"`
 	Seed     string    `json:"seed,omitempty"` // for a seeded run
 	Learner  string    `json:"learner"`
-	// Features, Teachers and Methods are the given values; empty means the default.
+	// Features, Teachers and Methods are the values that the user set, or empty for the defaults.
 	Features string   `json:"features,omitempty"`
 	Teachers int      `json:"teachers,omitempty"`
 	Methods  []string `json:"methods,omitempty"`
-	// If there are no public rows, Pool is the source of the queries, and Ranges is the file of declared
-	// ranges.
+	// Pool is the source of the queries, and Ranges is the file of declared ranges, if there are no public
+	// rows.
 	Pool    string `json:"pool,omitempty"`
 	Ranges  string `json:"ranges,omitempty"`
 	Quick   bool   `json:"quick,omitempty"`

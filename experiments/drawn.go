@@ -17,15 +17,14 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// Sources of a pool without public rows.
 const (
 	PoolNone      = "none"      // declared ranges, all bins equally likely
 	PoolMarginals = "marginals" // noisy counts of each column of the private rows, charged
 	PoolTree      = "tree"      // noisy counts of columns and of pairs of columns, charged
 )
 
-// drawn holds, for one target, the ledger of each method. Each ledger is charged for the counts from which
-// the pool is drawn.
+// drawn holds the ledgers of the methods for one target. Each ledger is charged for the noisy counts from
+// which the pool is drawn.
 type drawn struct {
 	epsilon float64
 	several bool // there are several targets
@@ -83,7 +82,7 @@ func (c Config) outlinePool(points []point, add addStep, data float64) {
 	}
 }
 
-// compareDrawn draws a pool for each target and runs the methods with a student on the pool.
+// compareDrawn draws a pool for each target, and runs the methods with a student on this pool.
 func compareDrawn(ctx context.Context, c Config, seed int) (rows []Row, first *Diagnostics, err error) {
 	points, err := c.points(ctx)
 	if err != nil {
@@ -120,7 +119,8 @@ func (c point) compareDrawn(ctx context.Context, seed int) (rows []Row, diagnost
 	return compareOnce(ctx, cfg, p, seed)
 }
 
-// openCharged opens the ledger of a method. Before anything is drawn, it charges the counts and the method.
+// openCharged opens the ledger of a method, and charges the counts of the pool and the method before anything
+// is drawn.
 func (c point) openCharged(ctx context.Context, method string, seed int, counts []run.Stage) (*paid, error) {
 	e, err := c.methodEvent(ctx, method)
 	if err != nil {
@@ -145,9 +145,9 @@ func (c point) methodEvent(ctx context.Context, method string) (accountant.Event
 	return m.Event(), nil
 }
 
-// drawPool releases the counts of the private rows and draws the pool from them. Each method that uses the
-// pool has its own ledger, and each of these ledgers is charged for the same counts. If no method is charged,
-// no private row is read, and the pool is drawn from the declared ranges.
+// drawPool releases noisy counts of the private rows and draws the pool from the counts. Each method that
+// uses the pool has its own ledger, on which these counts are charged. If no method is charged, drawPool
+// reads no private row and draws the pool from the declared ranges.
 func (c point) drawPool(ctx context.Context, seed int, paid *drawn) (dataset.Task, error) {
 	hash := c.hash()
 	key := c.Key.Derive("marginals", uint64(seed), math.Float64bits(c.epsilon)).DeriveBytes("rows", hash[:])
@@ -183,8 +183,8 @@ func (c point) drawPool(ctx context.Context, seed int, paid *drawn) (dataset.Tas
 	return task, wrapped(err)
 }
 
-// askedHeader returns the names of the columns in which the labels file repeats the drawn queries. It returns
-// nil for a pool of public rows.
+// askedHeader returns the names of the columns in which the labels file repeats the drawn queries, or nil for
+// a pool of public rows.
 func (c Config) askedHeader() (names []string) {
 	if c.Task.Questions == nil {
 		return nil

@@ -22,16 +22,15 @@ type release struct {
 	draw func(r *ledger.Reservation, key rng.Key, out io.Writer) error
 }
 
-// paid is an open ledger on which the whole cost of a method is charged.
 type paid struct {
 	*run.Session
 	labels release // set before they are released
 }
 
-// open opens the ledger of one method in one run. It charges the counts of the pool, if given, and the
-// labels. The name of the run is a pseudorandom function, under the secret key, of the data and of the
-// argument bound, which holds all other inputs of the answers. So a repeated run is not charged again and
-// releases the same labels, and a run with other inputs is refused.
+// open opens the ledger of one method in one run, and charges the labels and, if given, the counts of the
+// pool. The argument bound holds all inputs of the labels except the data. The name of the run is a
+// pseudorandom function of the data and of bound under the secret key. So a repeated run is not charged again
+// and releases the same labels, and a run with other inputs is refused.
 func (c point) open(ctx context.Context, method string, seed int, bound []byte, e accountant.Event, counts []run.Stage) (*paid, error) {
 	data := c.hash()
 	id, err := c.Key.DeriveBytes("ledger", data[:]).DeriveBytes("bound", bound).MarshalText()
@@ -78,7 +77,7 @@ func (c point) open(ctx context.Context, method string, seed int, bound []byte, 
 	return p, wrapped(err)
 }
 
-// leave charges a method and releases its labels. For a drawn pool, an earlier call of open has charged the
+// leave charges a method and releases its labels. For a drawn pool, an earlier call of open charged the
 // method.
 func (c point) leave(ctx context.Context, method string, seed int, bound []byte, e accountant.Event, labels release) (err error) {
 	p := c.drawn.take(method)
@@ -99,10 +98,9 @@ func (c point) file(method string, seed int) string {
 	return fmt.Sprintf("%s-%d", FileName(method, c.epsilon, len(c.Epsilons) > 1), seed)
 }
 
-// releasable reports whether charged results may be released.
 func (c Config) releasable() bool { return c.Key.Releasable() && c.Task.Withheld() == "" }
 
-// FileName returns the beginning of the names of files about a method at a target.
+// FileName returns the start of the names of files for a method at a target.
 func FileName(method string, epsilon float64, several bool) string {
 	name := strings.ReplaceAll(method, "/", "-")
 	if several {
@@ -142,7 +140,7 @@ func epsilonOf(e accountant.Event, delta float64) (accountant.Bound, error) {
 	return b.Bound, wrapped(err)
 }
 
-// calibrate returns the least noise for which event and the counts of the pool together meet the target.
+// calibrate returns the least noise for which event and the counts of the pool together fit the target of c.
 func calibrate(ctx context.Context, c point, event func(noise float64) (accountant.Event, error)) (float64, error) {
 	target := accountant.Target{Epsilon: c.epsilon, Delta: c.Delta}
 	account := accountant.AutoConfig{Relation: relation}.NewAccount
@@ -153,7 +151,7 @@ func calibrate(ctx context.Context, c point, event func(noise float64) (accounta
 	return noise, err
 }
 
-// withPool composes e with the event of the counts from which the pool is drawn, if any.
+// withPool composes e with the event of the noisy counts from which the pool is drawn, if any.
 func (c point) withPool(e accountant.Event) accountant.Event {
 	if c.pool == nil || e == nil {
 		return e
@@ -186,7 +184,7 @@ func (r *Row) charge(ctx context.Context, e accountant.Event, c point) error {
 	return err
 }
 
-// shares divides a cost among events in proportion to their Rényi divergences at an order.
+// shares divides a cost among events in proportion to the events' Rényi divergences at this order.
 func shares(events []accountant.Event, order float64) ([]Charge, error) {
 	total := 0.0
 	charged := make([]Charge, len(events))

@@ -18,7 +18,7 @@ import (
 	"github.com/pate-go/pate/teachers/trees"
 )
 
-// runDPSGD trains the models of `pate dpsgd` on the private rows. It returns a row for each target and, for
+// runDPSGD trains the models of `pate dpsgd` on the private rows. It returns one row per target and, for
 // images, a row without privacy.
 func runDPSGD(ctx context.Context, c Config) ([]Row, error) {
 	task := c.Task
@@ -98,8 +98,7 @@ func (c Config) modelRow(plan recipe.Plan, m recipe.Row) (Row, error) {
 	return row, err
 }
 
-// runUnprotected trains the models without privacy and without teachers, for comparison with the private
-// models.
+// runUnprotected trains the models that have neither privacy nor teachers.
 func runUnprotected(ctx context.Context, c Config) ([]Row, error) {
 	var rows []Row
 	if c.wants(Majority) {
@@ -170,7 +169,7 @@ func majority(labels []int, classes int) int {
 	return slices.Index(rows, slices.Max(rows))
 }
 
-// penalised is logistic regression. The penalty is one over the number of rows, unless a larger penalty
+// penalised is a logistic regression. The penalty is one over the number of rows, unless a larger penalty
 // predicts held-out rows significantly better. With many columns and classes, the smallest penalty overfits,
 // and the result would understate the accuracy without privacy.
 type penalised struct {
@@ -183,7 +182,7 @@ const (
 	penaltyHeld      = 5      // one in penaltyHeld units is held out
 )
 
-// penalties are in units of one over the number of rows.
+// penalties returns the possible penalties, in units of one over the number of rows.
 func penalties() []float64 { return []float64{1, 30, 300} }
 
 func (p penalised) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.Rand) (teachers.Classifier, error) {
@@ -198,8 +197,8 @@ func softmaxOf(penalty float64, data teachers.Dataset) teachers.Softmax {
 	return teachers.Softmax{L2: penalty / float64(data.X.Rows), Iterations: linearIterations}
 }
 
-// choose tries the penalties in ascending order. A larger penalty must be significantly better than the
-// choice so far.
+// choose tries the penalties in ascending order, and returns the last penalty that is significantly better
+// than the previous choice.
 func (p penalised) choose(ctx context.Context, data teachers.Dataset, rnd *rand.Rand) (float64, error) {
 	learn, held := p.halves(data, rnd)
 	best := penalties()[0]
@@ -223,8 +222,8 @@ func (p penalised) choose(ctx context.Context, data teachers.Dataset, rnd *rand.
 	return best, nil
 }
 
-// better reports whether predictions are better than earlier predictions by two standard deviations. It
-// counts the rows on which only one of them is right.
+// better reports whether now predicts the labels better than before by two standard deviations. It counts the
+// rows on which exactly one of the two is right.
 func better(now, before, labels []int) bool {
 	won, lost := 0, 0
 	for i, y := range labels {

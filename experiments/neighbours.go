@@ -38,7 +38,8 @@ func (c point) neighbourPlan(ctx context.Context, method string) (nearby.Plan, e
 	})
 }
 
-// runNeighbours releases labels by votes of private rows near the queries, and trains a student.
+// runNeighbours releases labels of queries by votes of nearby private rows, and trains a student on these
+// labels.
 func runNeighbours(ctx context.Context, c point, p prepared, method string, seed int) (Row, error) {
 	start := p.clock.now()
 	row := Row{Method: method, TargetEpsilon: c.epsilon}
@@ -79,8 +80,8 @@ func runNeighbours(ctx context.Context, c point, p prepared, method string, seed
 	return row, nil
 }
 
-// neighbourQueries returns the pool rows that are the queries of a plan. It chooses them by their features
-// alone.
+// neighbourQueries returns the pool rows that are the queries of a plan. The choice depends only on features
+// of the pool.
 func (c point) neighbourQueries(ctx context.Context, plan nearby.Plan, p prepared, method string, seed int) ([]int, error) {
 	if plan.Questions == p.pool.Rows {
 		all := make([]int, p.pool.Rows)
@@ -112,7 +113,7 @@ func (c point) releaseNeighbours(
 	return labels, err
 }
 
-// labelsFile returns the released labels, with the queries themselves if the pool is drawn.
+// labelsFile returns a table of the released labels. For a drawn pool, the table contains the queries.
 func (c point) labelsFile(queries []int, released nearby.Labels) table.Table {
 	names := make([]string, len(queries))
 	for q, pool := range queries {

@@ -18,7 +18,6 @@ type Outline struct {
 	Bytes   float64 `json:"bytes"`   // of the largest step
 }
 
-// Step is a part of a comparison.
 type Step struct {
 	What    string  `json:"what"`
 	Times   int     `json:"times"`   // how often, over all targets and seeds
@@ -28,11 +27,10 @@ type Step struct {
 
 type addStep func(what string, times int, seconds, bytes float64)
 
-// SchemaOutline is the name of the JSON form of an Outline.
 const SchemaOutline = "pate.compare-plan/1"
 
-// These speeds were measured on one processor at 2.4 GHz with AVX2. Estimated times of comparisons on MNIST,
-// Adult, letter and optdigits are right within a factor of two.
+// These speeds were measured on one processor at 2.4 GHz with AVX2. For MNIST, Adult, letter and optdigits,
+// estimated and measured times differ by less than a factor of two.
 const (
 	perScattered   = 0.32e-3 / 784 // s per pixel of an image: scattering and gradients
 	perGradient    = 0.05e-3 / 784 // s per pixel: gradients alone

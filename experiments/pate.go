@@ -21,7 +21,8 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// ensemble holds the votes of the teachers of one run, on the queries of all targets and on the test rows.
+// ensemble holds the votes of the teachers of one run on the queries of all targets, followed by the votes on
+// the test rows.
 type ensemble struct {
 	votes   *votes.Matrix
 	asked   int // number of rows before the test rows
@@ -35,7 +36,8 @@ type poll struct {
 	rows    []int // index of each query in the votes
 }
 
-// runPolls trains the teachers of one run and writes their votes to disk before any label is released.
+// runPolls trains the teachers of one run, and writes the teachers' votes to disk before any label is
+// released.
 func runPolls(ctx context.Context, c Config, p prepared, seed int) (*ensemble, error) {
 	start := p.clock.now()
 	key := c.Key.Derive("ensemble", uint64(seed))
@@ -98,7 +100,6 @@ func stack(parts ...teachers.Matrix) teachers.Matrix {
 	return out
 }
 
-// runVote releases labels by one mechanism and trains a student on them.
 func runVote(ctx context.Context, c point, p prepared, v poll, method string, seed int) (Row, error) {
 	start := p.clock.now()
 	row := Row{Method: method, TargetEpsilon: c.epsilon}
@@ -149,8 +150,9 @@ func runVote(ctx context.Context, c point, p prepared, v poll, method string, se
 
 func (r *Row) doubt(words string) { r.Note = strings.TrimPrefix(r.Note+"; "+words, "; ") }
 
-// release releases the answers of one mechanism, in order, until a limit of the mechanism is reached. The key
-// depends on the votes and the target, so runs with different votes or budgets never share noise.
+// release releases the answers of one mechanism in the order of the queries, until a limit of the mechanism
+// is reached. The key depends on the votes and the target, so runs with different votes or budgets never
+// share noise.
 func (c point) release(ctx context.Context, m votingPlan, v poll, method string, seed int) ([]aggregate.Answer, error) {
 	hash := v.votes.Hash()
 	var answers []aggregate.Answer
@@ -191,9 +193,9 @@ func (c point) ask(session aggregate.Session, v poll, out io.Writer) ([]aggregat
 	return answers, file.Write(out, table.CSV)
 }
 
-// voteCurve scores students after a quarter, a half and three quarters of the charged questions. The epsilon
-// of a point is the worst-case cost of its questions. The last point has the cost of all questions. The curve
-// is post-processing of released labels.
+// voteCurve scores students on the first quarter, half and three quarters of the charged queries. The epsilon
+// of a point is the worst-case cost of the point's queries. The last point has the cost of all queries. The
+// curve is post-processing of released labels.
 func (c point) voteCurve(ctx context.Context, p prepared, m votingPlan, v poll, answers []aggregate.Answer, row Row) ([]Point, error) {
 	const points = 4
 	var curve []Point

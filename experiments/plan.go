@@ -29,16 +29,15 @@ func (c Config) teachers() int {
 	return training.TeachersFor(c.units) // rows would reveal the number of rows per unit
 }
 
-// Parameters of confident-GNMax.
+// The parameters of confident-GNMax:
 const (
 	confidentThreshold = 0.6  // threshold as a fraction of the number of teachers
 	confidentTestNoise = 2.0  // noise of the test divided by the noise of the answer
 	confidentAsked     = 1.25 // questions per answer
 )
 
-// planAnswers returns how many answers the budget buys from GNMax if the noise is a fifth of the number of
-// teachers. The result is at least two per class and at most the number of possible
-// queries.
+// planAnswers returns how many answers of GNMax the budget allows if the noise is a fifth of the number of
+// teachers. The result is at least two per class and at most the number of possible queries.
 func (c Config) planAnswers(ctx context.Context, epsilon float64) (int, error) {
 	affordable, err := plan.MaxCount(ctx, c.teachers(), accountant.Target{Epsilon: epsilon, Delta: c.Delta})
 	if err != nil {
@@ -138,7 +137,8 @@ func (c point) setting(ctx context.Context, method string) (aggregate.Setting, e
 	})
 }
 
-// withNoise chooses the noise of a setting. Stability mechanisms use half of delta for wrong releases.
+// withNoise returns the setting s with the noise that the budget requires. Stability mechanisms use half of
+// delta for wrong releases.
 func (c point) withNoise(ctx context.Context, d aggregate.Description, s aggregate.Setting) (aggregate.Setting, error) {
 	least := func(event func(float64) (accountant.Event, error)) (float64, error) { return calibrate(ctx, c, event) }
 	if d.Fit != nil {
@@ -196,7 +196,7 @@ func begin(ctx context.Context, c Config) (a *ahead, stop func()) {
 	}
 }
 
-// wait returns the points. Some of their plans may not be finished.
+// wait waits until the points are known. Plans of some points may still be unfinished.
 func (a *ahead) wait(ctx context.Context) ([]point, error) {
 	select {
 	case <-a.done:

@@ -31,8 +31,9 @@ func (c Config) dimensions() int {
 }
 
 type prepared struct {
-	// Features for votes, of the private rows, of the pool rows (the questions) and of the test rows. They
-	// are the students' features, or their projections on directions learned from the pool.
+	// private, asked and tested are the features for votes: of the private rows, the pool rows (the queries)
+	// and the test rows. They are the students' features, or projections of these features on directions
+	// learned from the pool.
 	private, asked, tested teachers.Matrix
 	pool, test             teachers.Matrix // features for students
 	hash                   [32]byte        // hash of the task
@@ -96,7 +97,7 @@ func (c Config) votedColumns() int {
 	return c.dimensions()
 }
 
-// voted returns a name of the features from which votes are computed. It is part of the key, so votes from
+// voted returns a name for the features from which votes are computed. It is a part of the key, so votes from
 // different features never share noise.
 func (c Config) voted() string {
 	if c.projects() {
@@ -105,8 +106,8 @@ func (c Config) voted() string {
 	return c.Features
 }
 
-// projected computes the features of rows and projects them on the principal directions of the pool. It
-// handles some rows at a time, to save memory.
+// projected returns the features of set, projected on the principal directions of the pool. It computes the
+// features of 512 rows at a time, to save memory.
 func (c Config) projected(ctx context.Context, pool *student.Learner, set dataset.Set, e features.Extractor) (teachers.Matrix, error) {
 	const rowsAtOnce = 512
 	parts := make([]teachers.Matrix, (set.Len()+rowsAtOnce-1)/rowsAtOnce)
@@ -180,8 +181,8 @@ func learnPool(ctx context.Context, c Config, p prepared) (*student.Learner, err
 	return learner, wrapped(err)
 }
 
-// chooseQueries returns the pool rows that are the queries at a target. It chooses them by their features
-// alone. The order is random, so the first n queries cover the pool for any n.
+// chooseQueries returns the pool rows that are the queries at a target. The choice depends only on features
+// of the pool. The order is random, so the first n queries cover the pool for any n.
 func chooseQueries(ctx context.Context, c point, p prepared, key rng.Key) ([]int, error) {
 	rnd := rand.New(key.Derive("queries").Stream())
 	n := max(c.questions(GNMax), c.questions(ConfidentGNMax))
@@ -200,9 +201,9 @@ func chooseQueries(ctx context.Context, c point, p prepared, key rng.Key) ([]int
 
 const studentName = "cross-validated on released labels"
 
-// score trains a student on labels of pool rows, fills in the row and returns the accuracy. Without labels,
-// the student predicts the first class. Random numbers depend on key, run and method, so a repeated run gives
-// the same result.
+// score trains a student on labels of pool rows, writes the results to row, and returns the accuracy. Without
+// labels, the student predicts the first class. Random numbers depend on key, run and method, so a repeated
+// run gives the same result.
 func (c point) score(ctx context.Context, p prepared, labels []int, row *Row, seed int) (float64, error) {
 	rnd := rand.New(c.Key.Derive("student", uint64(seed)).DeriveBytes("method", []byte(row.Method)).Stream())
 	choice, err := p.public.Fit(ctx, labels, p.classes, rnd)

@@ -8,10 +8,9 @@ import (
 	"github.com/pate-go/pate/internal/scores"
 )
 
-// Schema is the name of the JSON form of a Result.
 const Schema = "pate.compare/1"
 
-// Result is the result of a comparison. The JSON form is part of the stable command line interface.
+// Result is the result of a comparison. The JSON form is a part of the stable command line interface.
 type Result struct {
 	Schema     string `json:"schema"`
 	Data       string `json:"data"`
@@ -19,13 +18,13 @@ type Result struct {
 	Split      string `json:"split"`
 	Private    int    `json:"private"` // number of units
 	Pool       int    `json:"pool"`
-	// PoolOf is [PoolNone], [PoolMarginals] or [PoolTree] if there were no public rows. True labels of
-	// such a pool do not exist.
+	// PoolOf is [PoolNone], [PoolMarginals] or [PoolTree] if there were no public rows. Rows of such a pool
+	// have no true labels.
 	PoolOf  string `json:"pool_of,omitempty"`
 	Test    int    `json:"test"`
 	Classes int    `json:"classes"`
-	// ClassRows is the number of test rows of each class. Results of earlier versions have no ClassNames and
-	// no ClassRows.
+	// ClassRows is the number of test rows of each class. Results of earlier versions have neither ClassNames
+	// nor ClassRows.
 	ClassNames    []string `json:"class_names,omitempty"`
 	ClassRows     []int    `json:"class_rows,omitempty"`
 	Features      string   `json:"features"`
@@ -34,24 +33,23 @@ type Result struct {
 	Learner       string   `json:"learner"`
 	Student       string   `json:"student"`
 	EpsilonTarget float64  `json:"epsilon_target"` // the first target
-	// EpsilonTargets are all targets, if there are several.
+	// EpsilonTargets has all targets if there are several.
 	EpsilonTargets []float64 `json:"epsilon_targets,omitempty"`
 	Delta          float64   `json:"delta"`
 	Relation       string    `json:"relation"`
 	Unit           string    `json:"unit"`
 	Seeds          int       `json:"seeds"`
-	// Releasable is true if the whole result may be released. It is false if the result contains an
-	// unprotected row, diagnostics, or seeded noise.
+	// Releasable is true if the whole result may be released: it contains no unprotected row, no diagnostics
+	// and no seeded noise.
 	Releasable bool `json:"releasable"`
 	// Withheld is the reason why no result may be released (see [dataset.Task.Withheld]).
-	Withheld string  `json:"withheld,omitempty"`
-	Seeded   bool    `json:"seeded"`            // all noise can be removed with the seed
-	Seconds  float64 `json:"seconds,omitempty"` // whole seconds, rounded up
-	Rows     []Row   `json:"rows"`
-	// Differences compare the private methods at each target.
+	Withheld    string       `json:"withheld,omitempty"`
+	Seeded      bool         `json:"seeded"`            // all noise can be removed with the seed
+	Seconds     float64      `json:"seconds,omitempty"` // whole seconds, rounded up
+	Rows        []Row        `json:"rows"`
 	Differences []Difference `json:"differences,omitempty"`
 
-	// EpsilonAll is the cost of all private methods and all seeds together, at the same delta.
+	// EpsilonAll is the cost of all private methods and all seeds together, at Delta.
 	EpsilonAll float64 `json:"epsilon_all,omitempty"`
 
 	// Diagnostics are computed from the private data and not charged, so they must not be published.
@@ -83,31 +81,31 @@ func (r *Result) AllDeclined() bool {
 	return asked > 0 && answered == 0
 }
 
-// Row is the result of one method. Accuracy is the mean over seeds of the accuracy on the test rows. SD is
-// the standard deviation over seeds. Epsilon is absent if the method is not private.
+// Row is the result of one method. Accuracy is the mean over seeds of the accuracy on the test rows, and SD
+// is the standard deviation over seeds. Epsilon is absent if the method is not private.
 type Row struct {
 	Method string `json:"method"`
 	// TargetEpsilon is absent if the row depends on no target.
 	TargetEpsilon float64  `json:"target_epsilon,omitempty"`
 	Epsilon       *float64 `json:"epsilon,omitempty"` // upper bound, data-independent
-	// Accountant is the accountant that computed Epsilon, pld or rdp. It is empty for DP-SGD.
+	// Accountant is the accountant that computed Epsilon, pld or rdp, or "" for DP-SGD.
 	Accountant accountant.Method `json:"accountant,omitempty"`
 	Releasable bool              `json:"releasable"` // charged, with cryptographic noise
 	Accuracy   float64           `json:"accuracy"`
 	// ConstantAccuracy is the accuracy of always predicting the most frequent class of the test rows.
 	// BalancedAccuracy is the mean of Recall over classes with test rows. OneClassRuns is the number of runs
-	// whose predictions for all test rows are one class. All are absent from results of earlier versions.
+	// that predict one class for all test rows. All three are absent from results of earlier versions.
 	ConstantAccuracy float64  `json:"constant_accuracy,omitempty"`
 	BalancedAccuracy float64  `json:"balanced_accuracy,omitempty"`
 	OneClassRuns     int      `json:"one_class_runs,omitempty"`
 	SD               *float64 `json:"sd,omitempty"` // absent for one seed
-	// Runs has the accuracy of each run, if there are several runs.
+	// Runs has the accuracy of each run if there are several.
 	Runs []float64 `json:"runs,omitempty"`
 	// StandardError is the standard error of Accuracy over the test rows, or 0 in results of earlier
 	// versions.
 	StandardError float64 `json:"standard_error,omitempty"`
-	// Recall has, for each class, the fraction of test rows that were predicted correctly (mean over runs).
-	// It is 0 for a class without test rows, and absent from results of earlier versions.
+	// Recall has, for each class, the fraction of test rows that are predicted correctly (mean over runs), or
+	// 0 without test rows. It is absent from results of earlier versions.
 	Recall []float64 `json:"recall,omitempty"`
 	// AUROC is the area under the receiver operating characteristic, for two classes and methods with scores.
 	// AUROCSD is the standard deviation over seeds.
@@ -124,14 +122,14 @@ type Row struct {
 	NoiseMultiplier float64  `json:"noise_multiplier,omitempty"`
 	// Seconds is rounded up to a whole number. If two methods run concurrently, each counts half of the time.
 	Seconds float64 `json:"seconds,omitempty"`
-	// Student lists the candidate models that cross-validation selected, in the first run.
+	// Student lists the candidate models that cross-validation selected in the first run.
 	Student string `json:"student,omitempty"`
 	Note    string `json:"note,omitempty"`
 	// Account is the schedule from which `pate account` recomputes Epsilon.
 	Account *accountant.Schedule `json:"account,omitempty"`
 	// Charged divides the cost among the kinds of releases.
 	Charged []Charge `json:"charged,omitempty"`
-	// Curve is the accuracy in the first run as a function of the spent budget, if Config.Curves is set.
+	// Curve is the accuracy in the first run as a function of the spent budget, if Config.Curves is true.
 	Curve []Point `json:"curve,omitempty"`
 	typical.Figures
 	predicted [][]int // classes of the test rows, of each run
@@ -152,35 +150,35 @@ type Charge struct {
 	Share float64 `json:"share"` // share of the Rényi divergence at the order that gives the least epsilon, in [0, 1]
 }
 
-// Point is the accuracy of a student when this epsilon has been spent.
+// Point is the accuracy of a student after this epsilon is spent.
 type Point struct {
 	Epsilon  float64 `json:"epsilon"`
 	Accuracy float64 `json:"accuracy"`
 }
 
-// Diagnostics describes the ensemble of the first seed.
+// Diagnostics describes the teachers of the first seed.
 type Diagnostics struct {
 	Private         bool    `json:"private"` // always true: not for release
 	TeacherAccuracy float64 `json:"teacher_accuracy"`
 	MeanGap         float64 `json:"mean_gap"`
-	// Gaps is a histogram of the differences between the two largest vote counts of the queries. Bin i counts
+	// Gaps is a histogram of the differences between the two largest vote counts of a query. Bin i counts
 	// gaps in [i*GapWidth, (i+1)*GapWidth).
 	Gaps     []int `json:"gaps"`
 	GapWidth int   `json:"gap_width"`
 }
 
-// Difference compares two private methods at one target.
+// Difference compares the private methods A and B at one target.
 type Difference struct {
 	TargetEpsilon float64 `json:"target_epsilon"`
 	A             string  `json:"a"`
 	B             string  `json:"b"`
-	// Mean is the accuracy of A minus the accuracy of B, and Low and High are the ends of a 95 % interval.
+	// Mean is the accuracy of A minus the accuracy of B, with the 95 % interval from Low to High.
 	Mean float64 `json:"mean"`
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
-	// Balanced is the difference of balanced accuracies; absent from results of earlier versions.
+	// Balanced is the difference in balanced accuracy. It is absent from results of earlier versions.
 	Balanced *scores.Interval `json:"balanced,omitempty"`
-	// Better is the method with significantly higher accuracy; empty if there is none.
+	// Better is the method with significantly higher accuracy, or "".
 	Better string `json:"better,omitempty"`
 }
 

@@ -20,13 +20,13 @@ type advice struct {
 	Risk    risk
 }
 
-// risk bounds the success of an attacker who has all records except one and sees the release of one run.
+// risk bounds the success of an attacker who has all records except one, and sees the release of one run.
 type risk struct {
 	Right float64 // probability of a right guess whether that record was used, from odds of 1 to 1
 	Found float64 // share of participants found by a test that wrongly accuses a share falseAlarms of non-participants
 }
 
-// falseAlarms is the rate of wrong accusations of the test.
+// falseAlarms is the fraction of non-participants that the attacker's test wrongly accuses.
 const falseAlarms = 0.01
 
 // advise returns the recommended method at each target, or nil if no private method was run. If a method is
@@ -69,8 +69,8 @@ func advise(r *experiments.Result) []advice {
 	return out
 }
 
-// contest holds the private methods at one target. The leaders do not differ significantly from the best
-// method.
+// contest holds the private methods at one target. The leaders are the best method and all methods that do
+// not differ significantly from it.
 type contest struct {
 	epsilon float64
 	rows    map[string]experiments.Row
@@ -106,8 +106,8 @@ func target(r *experiments.Result, row experiments.Row) float64 {
 	return row.TargetEpsilon
 }
 
-// riskOf bounds the risk by the trade-off curve of the row's events or, if they are unknown, by epsilon and
-// delta.
+// riskOf bounds the risk by the trade-off curve of the row's events or, if the events are unknown, by epsilon
+// and delta.
 func riskOf(row experiments.Row, delta float64) risk {
 	var of accountant.Schedule
 	if row.Account != nil {

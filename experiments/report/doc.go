@@ -1,5 +1,5 @@
-// Package report writes a comparison for people: tables in every format, figures as SVG, and one
-// self-contained HTML page.
+// Package report writes a comparison for people: tables in all formats, figures as SVG, and one HTML page
+// that contains everything.
 //
 // # Caveats
 //

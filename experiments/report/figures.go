@@ -11,7 +11,7 @@ import (
 	"github.com/pate-go/pate/internal/number"
 )
 
-// colours gives every private method the same colour in all figures of a page.
+// colours returns a colour for every private method, which is the same in all figures of a page.
 func colours(r *experiments.Result) map[string]int {
 	out := map[string]int{}
 	for _, row := range r.Rows {
@@ -22,7 +22,7 @@ func colours(r *experiments.Result) map[string]int {
 	return out
 }
 
-// lines returns a line for each method through the values of its rows. It omits rows without a value.
+// lines returns one line per method through the values of the method's rows. It omits rows without a value.
 func lines(r *experiments.Result, value func(row experiments.Row) *figure.Point) []figure.Line {
 	var out []figure.Line
 	colour := colours(r)
@@ -45,7 +45,7 @@ func lines(r *experiments.Result, value func(row experiments.Row) *figure.Point)
 }
 
 // span returns the least and the greatest value of the lines, including error bars. The least value ignores
-// lines without protection, which may be far below all others.
+// methods without protection, which may be far below all others.
 func span(lines []figure.Line) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, l := range lines {
@@ -76,9 +76,9 @@ func targetAxis(r *experiments.Result) figure.Axis {
 	return figure.Axis{Label: "ε", Low: slices.Min(all), High: slices.Max(all), Log: true, Ticks: all}
 }
 
-// accuracyFigure draws the test accuracy of each method in percent. For several targets, it draws accuracy
-// against the target, with standard errors. For one target, it draws accuracy in the first run against the
-// spent budget. Methods without protection are horizontal lines.
+// accuracyFigure draws the test accuracy of each method in percent. For several targets, the horizontal axis
+// is the target, and points have standard errors. For one target, the axis is the spent budget in the first
+// run. Methods without protection are horizontal lines.
 func accuracyFigure(r *experiments.Result, mark string) figure.Figure {
 	f := figure.Figure{Title: "Test accuracy against epsilon", Mark: mark}
 	if len(r.EpsilonTargets) > 1 {
@@ -120,7 +120,7 @@ func standardError(row experiments.Row) float64 {
 	return math.Hypot(row.StandardError, *row.SD/math.Sqrt(float64(len(row.Runs))))
 }
 
-// labelCharts draws the number of labels that each method with teachers released, and the share of correct
+// labelCharts draws the number of labels that each method with teachers released, and the fraction of correct
 // labels.
 func labelCharts(r *experiments.Result) []template.HTML {
 	halves := []figure.Size{
@@ -155,7 +155,7 @@ func labelError(r *experiments.Result, row experiments.Row) float64 {
 	return math.Sqrt(row.LabelAccuracy * (1 - row.LabelAccuracy) / n)
 }
 
-// gapFigure draws a histogram of vote gaps, which depend on the private data and were not charged.
+// gapFigure draws a histogram of vote gaps, which depend on the private data and are not charged.
 func gapFigure(r *experiments.Result, mark string) figure.Figure {
 	f := figure.Figure{Title: "Queries against the votes between the first and the second class", Mark: mark,
 		X: figure.Axis{Label: fmt.Sprintf("votes between the first and the second class, of %d", r.Teachers)}, Y: figure.Axis{Label: "queries"}}
@@ -176,8 +176,8 @@ type dot struct {
 	At, From, Width float64
 }
 
-// dots returns the accuracies of a comparison at one target, in the order of the rows. Unprotected methods
-// far below all protected methods are omitted.
+// dots returns the accuracies at one target in the order of the rows, without unprotected methods that are
+// far below all protected methods.
 func dots(r *experiments.Result) []dot {
 	low, high := 1.0, 0.0
 	for _, row := range r.Rows {

@@ -82,11 +82,11 @@ func constantWords(r *experiments.Result) string {
 	return fmt.Sprintf(" Always naming the most frequent class of the test rows: %s %%.", percent(r.Rows[0].ConstantAccuracy))
 }
 
-// Write writes results.json, results.csv, the figures as SVG and report.html into the folders of dir that
-// package results selects. For `pate account`, it writes accounts/METHOD.json for each private method. Each
-// file is written atomically. If a result was not charged, its file states that it is not releasable. Names
-// of accounts of a seeded run begin with "seeded-". Running times are written to private/. The argument
-// repeat is the command line that repeats the run.
+// Write writes results.json, results.csv, the figures as SVG, report.html and, for each private method,
+// accounts/METHOD.json for `pate account`. Package results selects a folder of dir for each file. Each file
+// is written atomically, and states if it is not releasable. In a seeded run, the names of accounts begin
+// with "seeded-". Running times are in the folder private. The argument repeat is the command line that
+// repeats the run.
 func Write(dir string, r *experiments.Result, repeat string) error {
 	folder, times := results.Folder(dir), make([]float64, len(r.Rows))
 	for i, row := range r.Rows {
@@ -137,7 +137,6 @@ func Write(dir string, r *experiments.Result, repeat string) error {
 
 const resultsFile = "results.json"
 
-// Read returns the result that Write wrote to dir.
 func Read(dir string) (*experiments.Result, error) {
 	var r experiments.Result
 	if err := results.Folder(dir).ReadJSON(resultsFile, experiments.Schema, &r); err != nil {

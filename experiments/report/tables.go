@@ -12,7 +12,7 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// Table returns the comparison for people: one line per method. Columns that are empty in every line are
+// Table returns the comparison for people, with one line per method. Columns that are empty in every line are
 // omitted.
 func Table(r *experiments.Result) table.Table {
 	some := func(has func(row experiments.Row) bool) bool { return slices.ContainsFunc(r.Rows, has) }
@@ -76,7 +76,7 @@ func whole(x float64) string { return strconv.FormatFloat(x, 'f', 0, 64) }
 
 func targetCell(row experiments.Row) string { return optional(row.TargetEpsilon) }
 
-// Records returns the comparison for programs: full precision, one column per field.
+// Records returns the comparison for programs: numbers in full precision, and one column per field.
 func Records(r *experiments.Result) table.Table {
 	t := table.Table{Header: strings.Fields("method epsilon delta accuracy constant_accuracy balanced_accuracy one_class_runs " +
 		"standard_error sd answered asked label_accuracy " +
@@ -154,7 +154,7 @@ func noiseCell(row experiments.Row) string {
 	}
 }
 
-// classTable is the recall of every class by each method at one target.
+// classTable is the recall of each class by each method at one target.
 type classTable struct {
 	At      string
 	Open    bool // shown expanded
@@ -174,8 +174,8 @@ type classCell struct {
 	Worst bool    // lowest recall of its method
 }
 
-// classTables returns a table for each target, or nil for results of earlier versions. Methods without a
-// target are in each table.
+// classTables returns a table for each target, or nil for results of earlier versions. Each table contains
+// the methods without a target.
 func classTables(r *experiments.Result) []classTable {
 	if len(r.ClassNames) == 0 || len(r.ClassRows) != len(r.ClassNames) {
 		return nil
@@ -221,15 +221,14 @@ func worst(r *experiments.Result, row experiments.Row) float64 {
 	return least
 }
 
-// waterfall divides a difference in accuracy at one target into steps. The difference is between the best
-// model without privacy and a student that learns from teachers.
+// waterfall divides a difference in accuracy at one target into steps, from the best model without privacy to
+// a student that learns from teachers.
 type waterfall struct {
 	At     string // target
 	Method string
 	Labels int // released in one run
 	Steps  []step
-	// Known is the accuracy, as text, of the same student with the same number of true labels, or "" if this
-	// student was not trained.
+	// Known is the accuracy, as text, of the same student with the same number of true labels, or "".
 	Known string
 }
 
@@ -237,13 +236,13 @@ type waterfall struct {
 type step struct {
 	Name  string
 	Value string
-	// Left and Width of its bar, in percent of the scale of the waterfall.
+	// Left and Width are the place of the bar, in percent of the waterfall's scale.
 	Left, Width float64
 	Kind        string // "level", "loss" or "gain"
 }
 
-// waterfalls returns a waterfall for the best method with teachers at each target. It returns nil if the
-// model without privacy or the plurality was not run.
+// waterfalls returns a waterfall for the best method with teachers at each target, or nil if the model
+// without privacy or the plurality was not run.
 func waterfalls(r *experiments.Result) []waterfall {
 	var open, plurality float64
 	if r.PoolOf != "" { // the correct labels are unknown

@@ -41,7 +41,7 @@ func Warning(r *experiments.Result) string {
 	}
 }
 
-// Footnotes explains the table. Each line is a paragraph.
+// Footnotes explains the columns of the table. Each line is a paragraph.
 func Footnotes(r *experiments.Result) string {
 	var b strings.Builder
 	b.WriteString("\nε is an upper bound that does not depend on the data; rows with none protect nothing and show where accuracy is lost. " +
@@ -98,7 +98,7 @@ func notes(r *experiments.Result) string {
 	return text
 }
 
-// PoolWords describes the source of a pool and the cost. It is empty for public rows.
+// PoolWords describes the source and the cost of a drawn pool. It is empty for public rows.
 func PoolWords(r *experiments.Result) string {
 	switch r.PoolOf {
 	case experiments.PoolNone:
@@ -147,7 +147,6 @@ func Verdicts(r *experiments.Result) string {
 	return text
 }
 
-// Test describes the statistical test that [Verdicts] uses.
 const Test = "Pairs that share no group differ in accuracy or balanced accuracy, by paired tests on the same test rows at 95 % for each " +
 	"pair (accuracy: McNemar, exact; over runs: Student's t)."
 
@@ -241,7 +240,7 @@ func targetList(r *experiments.Result) string {
 }
 
 // leadersAt returns the most accurate private method at a target, and all methods that do not differ
-// significantly from this method. A method that predicts a single class leads only if all methods do.
+// significantly from it. A method that predicts a single class leads only if all methods do.
 func leadersAt(r *experiments.Result, epsilon float64) []string {
 	best := -1
 	for i, row := range r.Rows {

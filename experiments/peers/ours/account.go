@@ -14,7 +14,7 @@ import (
 	"github.com/pate-go/pate/internal/buildinfo"
 )
 
-// question asks for the epsilon of a setting or, if Epsilon is above 0, for the noise multiplier that meets
+// question asks for the epsilon of a setting or, if Epsilon is above 0, for the noise multiplier with this
 // Epsilon.
 type question struct {
 	setting
@@ -23,8 +23,7 @@ type question struct {
 	Seconds float64
 }
 
-// interval holds bounds of epsilon; a missing bound is null. If the question asks for a noise multiplier,
-// Upper is this multiplier.
+// interval holds bounds of an epsilon, or in Upper a noise multiplier. A missing bound is null.
 type interval struct {
 	Lower *float64 `json:"lower"`
 	Upper *float64 `json:"upper"`
@@ -34,8 +33,8 @@ type interval struct {
 // result.
 const step = 1e-6
 
-// account measures the time of the accountant for each question from standard input. The field Work
-// counts the timed calls. The interval is the result of the first call.
+// account measures the time of the accountant for each [question] on standard input. The field Work counts
+// the timed calls. The interval is the result of the first call.
 func account() error {
 	type told struct {
 		timing
@@ -105,7 +104,8 @@ type setting struct {
 	Delta float64 `json:"delta"`
 }
 
-// settings lists 30 settings: those of docs/accounting.md, corner cases, noise alone and random allocations.
+// settings returns 30 settings: the settings of docs/accounting.md, corner cases, noise alone and random
+// allocations.
 func settings() []setting {
 	return []setting{
 		{0.01, 0, 1, 1000, 1e-5}, {0.01, 0, 4, 10_000, 1e-5}, {0.001, 0, 1, 4000, 1e-8}, {1e-4, 0, 0.7, 20_000, 1e-9},
@@ -152,7 +152,8 @@ func ask(name string, m accountant.Method, s setting) answer {
 	return a
 }
 
-// printSettings writes the settings and our answers in JSON, for the comparison by ../accountants.py.
+// printSettings writes the settings and the answers of this module as JSON, for the comparison by
+// ../accountants.py.
 func printSettings() error {
 	type row struct {
 		setting

@@ -16,14 +16,13 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// timing is the amount of work done, with wall and processor time in seconds.
+// timing holds the amount of work, and the wall and processor time in seconds.
 type timing struct {
 	Work      float64 `json:"work"`
 	Wall      float64 `json:"wall"`
 	Processor float64 `json:"processor"`
 }
 
-// watch measures time from the call of start.
 type watch struct {
 	from time.Time
 	used time.Duration
@@ -43,7 +42,7 @@ func processorTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// repeat calls its argument until the given seconds have passed, and adds up the work.
+// repeat calls once until this many seconds have passed, and adds up the work.
 func repeat(seconds float64, once func() (work float64, err error)) (timing, error) {
 	w, done := start(), 0.0
 	for {
@@ -67,8 +66,8 @@ func say(answer any) error {
 	return err
 }
 
-// serve writes an empty object when it is ready. Then it reads questions in JSON from standard input, one per
-// line, and writes one line with each answer.
+// serve writes an empty object when it is ready. Then it reads questions as JSON lines from standard input,
+// and writes one line with each answer.
 func serve[Q, A any](answer func(Q) (A, error)) error {
 	if err := say(struct{}{}); err != nil {
 		return err
@@ -91,8 +90,8 @@ func serve[Q, A any](answer func(Q) (A, error)) error {
 	}
 }
 
-// settle releases unused memory and resets the peak of resident memory. It returns the resident memory in MB,
-// or 0 if the system is not Linux.
+// settle releases unused memory, resets the peak of resident memory, and returns the resident memory in MB,
+// or 0 on a system other than Linux.
 func settle() float64 {
 	debug.FreeOSMemory()
 	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
@@ -114,8 +113,8 @@ func resident(field string) float64 {
 	return kibibytes * 1024 / 1e6
 }
 
-// product is the product of an M by K matrix and a K by N matrix. The Kind is "forward" (rows times packed
-// weights) or "gradient" (the sum of a gradient over k rows).
+// product is the product of an M by K and a K by N matrix. Kind is "forward" (rows times packed weights) or
+// "gradient" (the sum of a gradient over k rows).
 type product struct {
 	Kind    string
 	M, N, K int

@@ -23,24 +23,24 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// The queries are the MNIST test images with indices from queriesFrom up to, but not including, queriesTo.
+// The queries are the MNIST test images with indices from queriesFrom to queriesTo-1.
 const queriesFrom, queriesTo = 8000, 10000
 
-// lesson is a request about the teachers of one learner. If Do is "fit", the teachers with From <= index < To
-// are trained. If Do is "predict", they vote on the queries. If Do is "score", all votes are scored.
+// lesson is a request about the teachers of one learner. "fit" trains the teachers with From <= index < To,
+// "predict" lets these teachers vote on the queries, and "score" scores all votes.
 type lesson struct {
 	Learner, Do string
 	From, To    int
 }
 
-// marks are the mean accuracy of one teacher and the accuracy of the plurality.
 type marks struct {
 	timing
 	One       float64 `json:"one,omitempty"`
 	Plurality float64 `json:"plurality,omitempty"`
 }
 
-// class is a set of teachers. Each teacher has a partition of MNIST, in order: teacher 0 has the first rows.
+// class is a set of teachers. Teacher 0 has the first rows of MNIST as partition, and the next teachers have
+// the next rows.
 type class struct {
 	x, queries blas32.General
 	y, truth   []int
@@ -50,7 +50,7 @@ type class struct {
 	votes      [][]int // one row per teacher, one column per query
 }
 
-// teach writes data and parameters of the learners into the folder, for other toolkits. Then it serves the
+// teach writes the data and the parameters of the learners to the folder, for other toolkits, and then serves
 // requests from standard input. The amount of work is the number of fitted models or, for votes, the number
 // of queries times the number of teachers.
 func teach(extractor string, shares int, folder string) error {

@@ -20,7 +20,8 @@ import (
 
 const classes = 10
 
-// build returns a network and its number of inputs. The name is cnn or a list of widths such as 784-128-10.
+// build returns the network of this name and the network's number of inputs. The name is cnn or a list of
+// widths such as 784-128-10.
 func build(name string) (*nn.Model, int, error) {
 	rnd := rand.New(rand.NewPCG(1, 5))
 	if name == "cnn" {
@@ -59,13 +60,12 @@ func data(records, cols int) dpsgd.Data {
 	return d
 }
 
-// trained has the time of the training steps and the largest increase of resident memory during the steps.
 type trained struct {
 	timing
 	PeakMB float64 `json:"peak_mb"`
 }
 
-// train measures how many records one run processes in the requested time. A batch has half of the rows on
+// train measures how many records DP-SGD processes in the requested time. A batch has half of the rows on
 // average.
 func train(net string, batch int, private bool) error {
 	model, cols, err := build(net)
