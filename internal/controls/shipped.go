@@ -85,7 +85,7 @@ func stable(name string, cfg stability.MStabConfig, one, two []int) []Target {
 		}))
 	ask := func(counts []int) side[stability.Answer[int]] {
 		w, distance := winner(counts)
-		return each(m.Event(), func(r *ledger.Reservation, key rng.Key) (a stability.Answer[int], err error) {
+		return each(accountant.ReplaceOne, m.Event(), func(r *ledger.Reservation, key rng.Key) (a stability.Answer[int], err error) {
 			s, err := stability.Start[int](m, r, key)
 			if err != nil {
 				return a, err
@@ -103,7 +103,7 @@ func subsampled() Target {
 	m := must(stability.NewMStab(cfg))
 	ask := func(positive int) side[stability.Answer[bool]] {
 		data := append(slices.Repeat([]float64{1}, positive), slices.Repeat([]float64{-2}, records-positive)...)
-		return each(m.Event(), func(r *ledger.Reservation, key rng.Key) (a stability.Answer[bool], err error) {
+		return each(accountant.ReplaceOne, m.Event(), func(r *ledger.Reservation, key rng.Key) (a stability.Answer[bool], err error) {
 			s, err := stability.Start[bool](m, r, key)
 			if err != nil {
 				return a, err
@@ -143,7 +143,7 @@ func meanByRuns(name string, cfg stability.MeanConfig, isPure bool) Target {
 	m := must(stability.NewMean(cfg))
 	release := func(first float64) side[int] {
 		data := []float64{first, 0.5, -0.5, 0}
-		return each(m.Event(), func(r *ledger.Reservation, key rng.Key) (int, error) {
+		return each(accountant.ReplaceOne, m.Event(), func(r *ledger.Reservation, key rng.Key) (int, error) {
 			x, err := m.Release(r, key, data)
 			return bucket(x, 0.1, 3), err
 		})
@@ -155,7 +155,7 @@ func proposed() Target {
 	p := must(stability.NewPTR(stability.PTRConfig{Bound: 0.1, Epsilon: 0.5, TestEpsilon: 1, Delta: 0.05}))
 	release := func(middle float64) side[string] {
 		data := []float64{0.46, 0.47, 0.48, 0.49, middle, 0.56, 0.57, 0.58, 0.59}
-		return each(p.Event(), func(r *ledger.Reservation, key rng.Key) (string, error) {
+		return each(accountant.ReplaceOne, p.Event(), func(r *ledger.Reservation, key rng.Key) (string, error) {
 			a, err := stability.Propose(p, r, key, data, stability.Median(0, 1))
 			if err != nil || !a.Released {
 				return "refused", err
@@ -173,7 +173,7 @@ func smoothMedian() Target {
 	m := must(stability.NewSmoothMedian(cfg))
 	release := func(middle float64) side[int] {
 		data := []float64{0, 0, 0, 0, middle, 1, 1, 1, 1}
-		return each(m.Event(), func(r *ledger.Reservation, key rng.Key) (int, error) {
+		return each(accountant.ReplaceOne, m.Event(), func(r *ledger.Reservation, key rng.Key) (int, error) {
 			x, err := m.Release(r, key, data)
 			return bucket(x, 0.5, 10), err
 		})

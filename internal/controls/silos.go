@@ -105,7 +105,7 @@ func siloTargets() []Target {
 	_, claimOfTwo := siloClaim(2)
 	with, less := cast(apart, siloVotes, false), cast(without(apart, "b"), siloVotes, false)
 	release := func(votes []int64) side[int64] {
-		return eachOf(accountant.AddRemove, m.Event(), func(r *ledger.Reservation, key rng.Key) (sum int64, err error) {
+		return each(accountant.AddRemove, m.Event(), func(r *ledger.Reservation, key rng.Key) (sum int64, err error) {
 			counts, err := m.Release(r, key, 2, votes)
 			for i, v := range counts.Votes {
 				sum += v * (with[i] - less[i])

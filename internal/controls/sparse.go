@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/svt"
@@ -51,7 +52,7 @@ func sparse(name string, cfg svt.SparseVectorConfig, values []int64) []Target {
 		mirrored[i] = 1 - v
 	}
 	ask := func(values []int64) side[string] {
-		return each(m.Event(), func(r *ledger.Reservation, key rng.Key) (string, error) {
+		return each(accountant.ReplaceOne, m.Event(), func(r *ledger.Reservation, key rng.Key) (string, error) {
 			s, err := m.Start(r, key)
 			if err != nil {
 				return "", err
@@ -120,7 +121,7 @@ func stableSparse(name string, m svt.StableMechanism, threshold int64) []Target 
 		}
 	})
 	ask := func(distances []int64) side[string] {
-		return each(m.Event(), func(r *ledger.Reservation, key rng.Key) (string, error) {
+		return each(accountant.ReplaceOne, m.Event(), func(r *ledger.Reservation, key rng.Key) (string, error) {
 			s, err := svt.Start[string](m, r, key)
 			if err != nil {
 				return "", err

@@ -232,13 +232,7 @@ func (p *reservations) take() *ledger.Reservation {
 	return r
 }
 
-func each[O comparable](event accountant.Event, run func(r *ledger.Reservation, key rng.Key) (O, error)) side[O] {
-	return eachOf(accountant.ReplaceOne, event, run)
-}
-
-func eachOf[O comparable](
-	relation accountant.Relation, event accountant.Event, run func(r *ledger.Reservation, key rng.Key) (O, error),
-) side[O] {
+func each[O comparable](relation accountant.Relation, event accountant.Event, run func(r *ledger.Reservation, key rng.Key) (O, error)) side[O] {
 	return func(key rng.Key, _ int) audit.Run[O] {
 		p := &reservations{relation: relation, event: event, size: 1000}
 		if failure := must(pure(event)(0)).Delta; failure > 0 {
