@@ -40,6 +40,9 @@ func onPairs() []leaving {
 		{name: "publish marginals, mostly of one bin", steps: lines("publish private.csv --pool marginals --ranges wide.csv --epsilon 9" + teachers), charged: []string{labels, "out/public/marginals.csv"}},
 		{name: "publish tree", steps: lines("publish private.csv --pool tree --ranges ranges.csv --size 150 --epsilon 9 --out out" + reading), charged: []string{labels, "out/public/marginals.csv", "out/public/tree.csv"}},
 		{name: "publish nearest", steps: lines("publish private.csv --public public.csv --method nearest --size 150 --epsilon 8 --out out" + reading), charged: []string{labels}},
+		{name: "publish nearest, all statements", steps: lines("publish private.csv --public labelled.csv --method nearest --group colour --size 150 --epsilon 8 --destroy-private --out out"+reading,
+			"ledger statement out/public/ledger.jsonl --out s.md", "ledger statement out/public/ledger.jsonl --out s.json", "ledger statement out/public/ledger.jsonl --about about.json --model out/public/student.model --out s.html",
+			"ledger statement out/public/ledger.jsonl --out out/public/s.yaml", "verify out --format json"), charged: []string{labels}},
 		{name: "votes nearest", steps: lines("votes nearest private.csv --public public.csv --ranges ranges.csv --votes 3 --questions 12 --size 150 --silo a --out a.counts" + reading), private: []string{"a.counts"}},
 		{name: "label, silos", steps: lines("votes nearest private.csv --public public.csv --votes 3 --questions 12 --out a.counts"+reading,
 			"label a.counts --mechanism nearest-questions --epsilon 8 --ledger l.jsonl --out labels.csv --format json"), private: []string{"a.counts", "l.jsonl.id"}, charged: []string{"labels.csv"}},
@@ -50,7 +53,7 @@ func onPairs() []leaving {
 		{name: "train in parts", steps: lines("train private.csv --public public.csv --teachers 6 --learner softmax --shard 1/2 --out v.npy" + reading), private: []string{"v.npy.parts", "v.npy.private"}},
 	}
 	for i := range rows {
-		rows[i].files = map[string][]byte{"public.csv": clearPublic(), "ranges.csv": []byte(declared), "wide.csv": []byte(strings.Replace(declared, "-8.0..16.0", "-1.0..100000.0", 1)), "labelled.csv": labelledPublic()}
+		rows[i].files = map[string][]byte{"public.csv": clearPublic(), "ranges.csv": []byte(declared), "wide.csv": []byte(strings.Replace(declared, "-8.0..16.0", "-1.0..100000.0", 1)), "labelled.csv": labelledPublic(), "about.json": []byte(`{"data_set": "made rows"}`)}
 		rows[i].inputs = tables("private.csv", false, true)
 	}
 	return rows
