@@ -5,7 +5,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -74,36 +73,6 @@ func start(t *testing.T, role string) (*exec.Cmd, string) {
 
 func wantOfProcesses(t *testing.T) string {
 	return counts(t, matrix(t, processes, allVotes(processes)), processes.Classes)
-}
-
-// Whenever the process of a pipeline is killed, each shard is not there or is right, and the run that is
-// repeated makes the same bytes.
-func TestKilledAtAnyTime(t *testing.T) {
-	want := wantOfProcesses(t)
-	to := Sharded{filepath.Join(t.TempDir(), "counts"), shardsOfProcesses}
-	began := time.Now()
-	cmd, _ := start(t, "engine "+to.Prefix)
-	require.NoError(t, cmd.Wait())
-	took := time.Since(began)
-	require.Equal(t, want, written(t, to))
-
-	rnd := rand.New(rand.NewPCG(7, 7))
-	for killed := 0; killed < 4; {
-		dir := t.TempDir()
-		to := Sharded{filepath.Join(dir, "counts"), shardsOfProcesses}
-		cmd, _ := start(t, "engine "+to.Prefix)
-		time.Sleep(time.Duration(rnd.Int64N(int64(took))))
-		require.NoError(t, cmd.Process.Kill())
-		if cmd.Wait() != nil {
-			killed++
-		} else {
-			took /= 2 // it had ended by itself: earlier next time
-		}
-		requireWhole(t, want, to)
-	}
-	cmd, _ = start(t, "engine "+to.Prefix)
-	require.NoError(t, cmd.Wait())
-	require.Equal(t, want, written(t, to))
 }
 
 // requireWhole demands that each shard that is there is whole, and returns how many are.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -173,56 +172,7 @@ func TestVotesThatChangeMeanwhile(t *testing.T) {
 	require.Zero(t, summary(t, c.Ledger).Commits)
 }
 
-const killed = "PATE_TEST_LABEL_FOLDER"
-
-// TestMain is also the process that is killed.
-func TestMain(m *testing.M) {
-	dir := os.Getenv(killed)
-	if dir == "" {
-		os.Exit(testkit.Main(m))
-	}
-	c, err := inFolder(dir)
-	if err == nil {
-		_, err = Run(context.Background(), c)
-	}
-	if err != nil {
-		os.Stderr.WriteString(err.Error())
-		os.Exit(1)
-	}
-}
-
-// Processes that are killed, at any time, leave nothing half-released, and the run ends with the labels of
-// its key.
-func TestKilledProcesses(t *testing.T) {
-	if testing.Short() {
-		t.Skip("kills processes for some seconds")
-	}
-	rnd := rand.New(rand.NewPCG(1, 1))
-	const kills = 30
-	most := 60 * time.Millisecond // until a kill; less after each process that had ended by itself
-	for dead := 0; dead < kills; {
-		dir := t.TempDir()
-		testkit.Write(t, filepath.Join(dir, "votes.csv"), voteRows(5, 2*batchQueries, 3))
-		c := testkit.Must(inFolder(dir))
-		w := witness{config: c}
-		for range 6 {
-			cmd := exec.Command(os.Args[0])
-			cmd.Env = append(os.Environ(), killed+"="+dir)
-			require.NoError(t, cmd.Start())
-			time.Sleep(time.Duration(rnd.Float64() * float64(most)))
-			require.NoError(t, cmd.Process.Kill())
-			if cmd.Wait() != nil {
-				dead++
-			} else {
-				most = most * 9 / 10
-			}
-			w.look(t)
-		}
-		require.NoError(t, testkit.Err(Run(context.Background(), c)))
-		w.look(t)
-		require.NotEmpty(t, w.labels)
-	}
-}
+func TestMain(m *testing.M) { os.Exit(testkit.Main(m)) }
 
 // Two processes at once: the second waits and finds the run complete.
 func TestTwoAtOnce(t *testing.T) {
