@@ -89,20 +89,6 @@ func supervised(name string, learner func(teachers.Dataset) teachers.Learner) Ca
 	return Candidate{Name: name, Fit: fit}
 }
 
-// Supervised trains learner on the rows of x that have a released label. The slice labels has a class or
-// [Unlabelled] for each row of x. Without labels the error is [ErrNoLabels].
-func Supervised(ctx context.Context, learner teachers.Learner, x Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
-	data, err := labelledPart(x, labels, classes)
-	if err != nil {
-		return nil, err
-	}
-	c, err := learner.Fit(ctx, data, rnd)
-	if err != nil {
-		return nil, fmt.Errorf("student: %w", err)
-	}
-	return c, nil
-}
-
 const (
 	kernelRidgeLambda = .1   // ridge penalty, relative to the kernel's diagonal of 1
 	kernelRidgeRows   = 3000 // largest number of labels for a kernel ridge, since time grows with its cube

@@ -216,7 +216,7 @@ func TestAFavouriteIsKeptUnlessOthersAreClearlyBetter(t *testing.T) {
 	labels := label(y, stream(3).Perm(200)[:100])
 	good := student.TableCandidates(nil)[0]
 	constant := func(ctx context.Context, x student.Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
-		return student.Supervised(ctx, teachers.Softmax{}, x, label(y, []int{slices.Index(y, 0)}), classes, rnd)
+		return supervised(ctx, teachers.Softmax{}, x, label(y, []int{slices.Index(y, 0)}), classes, rnd)
 	}
 	for name, c := range map[string]struct {
 		favourite student.Candidate
@@ -289,7 +289,6 @@ func TestNoLabelsIsATypedError(t *testing.T) {
 	p, none := newPool(t, x, student.Config{}), unlabelled(30)
 	require.ErrorIs(t, testkit.Err(p.Fit(t.Context(), none, 2)), student.ErrNoLabels)
 	require.ErrorIs(t, testkit.Err(p.Spread(t.Context(), none, 2)), student.ErrNoLabels)
-	require.ErrorIs(t, testkit.Err(student.Supervised(t.Context(), ridge, x, none, 2, stream(1))), student.ErrNoLabels)
 }
 
 func TestBadInputIsRefused(t *testing.T) {
@@ -300,7 +299,6 @@ func TestBadInputIsRefused(t *testing.T) {
 		bad := matrix(30, 4, func(i, j int) float64 { return float64(x.Data[4*i+j]) })
 		bad.Data[50] = float32(v)
 		require.ErrorContains(t, testkit.Err(student.NewPool(t.Context(), bad, student.Config{}, stream(1))), "NaN or infinite (row 12)")
-		require.ErrorContains(t, testkit.Err(student.Supervised(t.Context(), ridge, bad, y, 2, stream(1))), "NaN or infinite")
 		require.Error(t, m.Predict(make([]int, 30), bad))
 	}
 	pool := func(x student.Matrix, c student.Config) func() error {
@@ -372,7 +370,6 @@ func TestStopsWhenTheContextIsDone(t *testing.T) {
 	require.ErrorIs(t, testkit.Err(p.Select(ctx, 5, stream(1))), context.Canceled)
 	require.ErrorIs(t, testkit.Err(p.Spread(ctx, y, 2)), context.Canceled)
 	require.ErrorIs(t, testkit.Err(p.Fit(ctx, y, 2)), context.Canceled)
-	require.ErrorIs(t, testkit.Err(student.Supervised(ctx, ridge, x, y, 2, stream(1))), context.Canceled)
 }
 
 func TestProgressEndsAtTheTotal(t *testing.T) {

@@ -12,7 +12,6 @@
 //     shrinks these directions and spreads again. Then it fits a kernel ridge to all spread labels.
 //   - [Learner] combines these steps for one pool. It chooses the student by the kind of rows and the number
 //     of labels.
-//   - [Supervised] trains any teachers.Learner on the labelled rows.
 //   - [CrossValidation] compares students on held-out labels, and keeps their mean or the best student. Use
 //     it for tables, with [TableCandidates].
 //

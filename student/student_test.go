@@ -30,7 +30,7 @@ func TestSpreadingBeatsTheLabelsAloneOnMoons(t *testing.T) {
 	for seed := range uint64(seeds) {
 		labels := label(y, stream(seed).Perm(600)[:8])
 		semi += accuracy(t, testkit.Must(p.Fit(t.Context(), labels, 2)), fresh, truth) / seeds
-		m := testkit.Must(student.Supervised(t.Context(), ridge, x, labels, 2, stream(6)))
+		m := testkit.Must(supervised(t.Context(), ridge, x, labels, 2, stream(6)))
 		alone += accuracy(t, m, fresh, truth) / seeds
 
 		soft := testkit.Must(p.Spread(t.Context(), labels, 2))
@@ -149,6 +149,18 @@ func TestInvariances(t *testing.T) {
 		// Ties go to the lowest class.
 		require.GreaterOrEqual(t, scores.Right(answer(x, renamed), want), n-1, "exact ties may fall to another class")
 	})
+}
+
+// supervised trains on the rows with a label.
+func supervised(ctx context.Context, l teachers.Learner, x student.Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
+	data, rows := teachers.Dataset{Classes: classes}, []int(nil)
+	for i, y := range labels {
+		if y != student.Unlabelled {
+			rows, data.Y = append(rows, i), append(data.Y, y)
+		}
+	}
+	data.X = dense.Pick(x, rows)
+	return l.Fit(ctx, data, rnd)
 }
 
 var ridge = teachers.KernelRidge{Gamma: 1, Lambda: .1}
@@ -280,7 +292,7 @@ func TestPlainModelsSayWhatTheClassifierSays(t *testing.T) {
 			if name == "constant" {
 				labels = label(y, []int{5})
 			}
-			return student.Supervised(ctx, l, x, labels, classes, rnd)
+			return supervised(ctx, l, x, labels, classes, rnd)
 		}})
 	}
 	for _, c := range candidates {

@@ -5,5 +5,6 @@
 // continues identically to the last bit.
 //
 //	o, err := optim.New(optim.Config{Method: optim.Adam}, len(parameters))
-//	finite := optim.Step(o, parameters, gradient, 0.001)
+//	o.Begin(0.001) // learning rate
+//	finite := optim.Apply(o, 0, parameters, gradient)
 package optim

@@ -15,7 +15,8 @@ func Example() {
 	}
 	x := []float64{1}
 	for range 10 {
-		optim.Step(o, x, []float64{2 * x[0]}, 0.1)
+		o.Begin(0.1)
+		optim.Apply(o, 0, x, []float64{2 * x[0]})
 	}
 	fmt.Printf("%.3f\n", x[0])
 	// Output: -0.033

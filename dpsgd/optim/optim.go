@@ -151,13 +151,6 @@ func (o *Optimizer) Restore(s State) error {
 	return nil
 }
 
-// Step makes one step against the gradient, at learning rate rate. It reports whether all parameters are
-// finite.
-func Step[T float32 | float64](o *Optimizer, parameters []T, gradient []float64, rate float64) (finite bool) {
-	o.Begin(rate)
-	return Apply(o, 0, parameters, gradient)
-}
-
 // Begin starts a step at learning rate rate. Calls of Apply complete the step.
 func (o *Optimizer) Begin(rate float64) {
 	o.state.Steps++

@@ -57,6 +57,11 @@ var goldenRuns = map[string]struct {
 	"sgd_automatic_clip_gamma_0.01": {Config{}, 0.5},
 }
 
+func update[T float32 | float64](o *Optimizer, p []T, gradient []float64, rate float64) (finite bool) {
+	o.Begin(rate)
+	return Apply(o, 0, p, gradient)
+}
+
 // follow returns how far the parameters, and their average, ever get from the reference.
 func follow(t *testing.T, name string, cfg Config, rate float64) (parameters, average float64) {
 	g := readTrajectory(t)
@@ -71,7 +76,7 @@ func follow(t *testing.T, name string, cfg Config, rate float64) (parameters, av
 	}
 	require.Len(t, g.Runs[name], 6)
 	for _, step := range g.Runs[name] {
-		require.True(t, Step(o, p, step.Gradient.flat(), rate))
+		require.True(t, update(o, p, step.Gradient.flat(), rate))
 		Average(mean, p, 0.9)
 		parameters = math.Max(parameters, distance(step.Params.flat(), p))
 		average = math.Max(average, distance(step.EMA.flat(), mean))
@@ -101,9 +106,9 @@ func TestGoldenTrajectories(t *testing.T) {
 func TestAdaGrad(t *testing.T) {
 	o := testkit.Must(New(Config{Method: AdaGrad}, 1))
 	p := []float32{1}
-	require.True(t, Step(o, p, []float64{3}, 0.1))
+	require.True(t, update(o, p, []float64{3}, 0.1))
 	require.InDelta(t, 0.9, p[0], 1e-6)
-	require.True(t, Step(o, p, []float64{4}, 0.1))
+	require.True(t, update(o, p, []float64{4}, 0.1))
 	require.InDelta(t, 0.9-0.1*4/5, p[0], 1e-6)
 	require.Equal(t, []float64{25}, o.State().Second)
 }
@@ -124,7 +129,7 @@ func TestPartsAndRestoredStates(t *testing.T) {
 		p, q := make([]float32, n), make([]float32, n)
 		for range 5 {
 			gradient := testkit.Series(n, func(j int) float64 { return rnd.NormFloat64() })
-			require.True(t, Step(whole, p, gradient, 0.1))
+			require.True(t, update(whole, p, gradient, 0.1))
 			again := testkit.Must(New(cfg, n))
 			require.NoError(t, again.Restore(parts.State()))
 			parts = again
@@ -148,11 +153,11 @@ func TestStepReportsWhatIsNotFinite(t *testing.T) {
 	for _, cfg := range everyConfig() {
 		for _, bad := range []float64{math.NaN(), math.Inf(1)} {
 			o := testkit.Must(New(cfg, 3))
-			require.False(t, Step(o, make([]float32, 3), []float64{0, bad, 0}, 1), "%+v", cfg)
+			require.False(t, update(o, make([]float32, 3), []float64{0, bad, 0}, 1), "%+v", cfg)
 		}
 	}
 	o := testkit.Must(New(Config{}, 1))
-	require.False(t, Step(o, []float32{math.MaxFloat32}, []float64{-math.MaxFloat32}, 1), "finite as a double only")
+	require.False(t, update(o, []float32{math.MaxFloat32}, []float64{-math.MaxFloat32}, 1), "finite as a double only")
 }
 
 func TestNothingMovesWithoutGradient(t *testing.T) {
@@ -162,7 +167,7 @@ func TestNothingMovesWithoutGradient(t *testing.T) {
 			cfg.WeightDecay = 0
 			o := testkit.Must(New(cfg, 1))
 			p := []float64{start}
-			require.True(t, Step(o, p, []float64{0}, 1))
+			require.True(t, update(o, p, []float64{0}, 1))
 			require.Equal(t, start, p[0])
 		}
 	})
