@@ -34,6 +34,7 @@ type CSVOptions struct {
 	Unit     string   // column of the privacy unit (a patient, a user); default: each row is a unit, named by its content
 	RowUnits bool     // each row is a unit even if ids repeat in a column; not with Unit
 	Drop     []string // columns that are not features
+	Silo     string   // column of the silo (a hospital) of each row, no feature; see [Task]
 	Header   Header
 	Names    []string // names of all columns, in place of a header
 	Expect   []string // names of which a header contains at least one
@@ -59,7 +60,7 @@ type CSVOptions struct {
 }
 
 func (o CSVOptions) isZero() bool {
-	return o.Label == "" && o.Unit == "" && len(o.Drop) == 0 && len(o.Missing) == 0 && o.Text == "" &&
+	return o.Label == "" && o.Unit == "" && o.Silo == "" && len(o.Drop) == 0 && len(o.Missing) == 0 && o.Text == "" &&
 		o.Header == headerAuto && len(o.Names) == 0 && o.Comma == 0 &&
 		!o.Optional && !o.Unlabelled
 }

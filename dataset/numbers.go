@@ -58,7 +58,11 @@ func (t *Table) nameUnits() error {
 	}
 	var names contentNames
 	return t.numbers.each(func(i int, row []float64) error {
-		unit, group := names.unit(row, t.label(i))
+		content := t.label(i)
+		if t.silos != nil { // equal rows of two silos are not alike
+			content += "\x00" + t.silos[i]
+		}
+		unit, group := names.unit(row, content)
 		t.Units, t.groups = append(t.Units, unit), append(t.groups, group)
 		return nil
 	})

@@ -80,7 +80,7 @@ func readParquet(f *os.File, path string, opt CSVOptions) (*Table, error) {
 	var read []int // columns to read; all other columns are not needed and may have unsupported types
 	for i, c := range columns {
 		feature := slices.Contains(b.features, i) && (opt.needed == nil || slices.Contains(opt.needed, names[i]))
-		if c.Refused == "" || i == b.label || i == b.unit || feature {
+		if c.Refused == "" || i == b.label || i == b.unit || i == b.silo || feature {
 			read = append(read, i)
 		}
 	}

@@ -183,9 +183,17 @@ func (s Set) Hash() [32]byte {
 	return hashSets("pate dataset set 1", s)
 }
 
-// Hash returns the SHA-256 of the task's three sets, with the fields of [Set.Hash].
+// Hash returns the SHA-256 of the task's three sets, with the fields of [Set.Hash], and of their silos.
 func (t Task) Hash() [32]byte {
-	return hashSets("pate dataset task 1", t.Private, t.Pool, t.Test)
+	sets := []Set{t.Private, t.Pool, t.Test}
+	if t.Silos != nil {
+		silos := Set{Classes: t.Silos}
+		for _, u := range t.Private.Units {
+			silos.Y = append(silos.Y, t.SiloOf[u])
+		}
+		sets = append(sets, silos)
+	}
+	return hashSets("pate dataset task 1", sets...)
 }
 
 // Hash returns the SHA-256 of features, ids and image shape. The hash is public, like the rows.

@@ -48,6 +48,9 @@ func splitTable(t *Table, p Protocol, keep []string, declared *Ranges) (task Tas
 		}
 	}
 	kept, err := t.fill(&task, parts)
+	if err == nil && t.silos != nil {
+		err = t.fillSilos(&task, kept)
+	}
 	switch {
 	case err != nil || t.numbers != nil:
 	case declared != nil:

@@ -29,6 +29,7 @@ type Table struct {
 	// groups are the keys for splitting the rows, or nil if Units are these keys. Equal rows are separate
 	// units but share a group, so all of them are in the same part.
 	groups   []string
+	silos    []string // of each row, nil if there are none
 	lines    []int    // line of the first row with each label
 	bare     bool     // the file has no header
 	rowUnits bool     // each row is declared to be a unit
@@ -75,6 +76,7 @@ type tableBuilder struct {
 	path        string
 	names       []string
 	label, unit int // indices of columns; label is -1 without labels, unit is -1 if each row is a unit
+	silo        int // index of the column of silos, or -1
 	features    []int
 	out         *Table
 	rule        ClassRule
@@ -88,7 +90,7 @@ type tableBuilder struct {
 }
 
 func newTableBuilder(path string, opt CSVOptions, names []string) (*tableBuilder, error) {
-	b := &tableBuilder{path: path, names: names, label: len(names) - 1, unit: -1, rule: opt.Rule, declared: opt.Rule.declared(),
+	b := &tableBuilder{path: path, names: names, label: len(names) - 1, unit: -1, silo: -1, rule: opt.Rule, declared: opt.Rule.declared(),
 		labels: map[string]int{}, repeated: newInterner()}
 	if err := opt.Rule.Validate(); err != nil {
 		return nil, err
@@ -121,11 +123,14 @@ func newTableBuilder(path string, opt CSVOptions, names []string) (*tableBuilder
 		}
 		return nil
 	}
-	if err := cmp.Or(find(opt.Label, "label", &b.label), find(opt.Unit, "unit", &b.unit)); err != nil {
+	if err := cmp.Or(find(opt.Label, "label", &b.label), find(opt.Unit, "unit", &b.unit), find(opt.Silo, "silo", &b.silo)); err != nil {
 		return nil, err
 	}
 	if b.unit >= 0 && b.unit == b.label {
 		return nil, wrong(path, fmt.Sprintf("would have column %s as label and as unit", opt.Unit), "", "give two different columns")
+	}
+	if b.silo >= 0 && (b.silo == b.label || b.silo == b.unit) {
+		return nil, wrong(path, fmt.Sprintf("would have column %s as silo and as label or unit", opt.Silo), "", "give different columns")
 	}
 	text := -1
 	if opt.Text != "" {
@@ -134,7 +139,7 @@ func newTableBuilder(path string, opt CSVOptions, names []string) (*tableBuilder
 			return nil, err
 		}
 	}
-	skip := map[int]bool{b.label: true, b.unit: true}
+	skip := map[int]bool{b.label: true, b.unit: true, b.silo: true}
 	for _, d := range opt.Drop {
 		at := -1
 		if err := find(d, "dropped", &at); err != nil {
@@ -185,6 +190,14 @@ func (b *tableBuilder) add(r row) error {
 				Why: "every row must belong to a privacy unit", Fix: "remove the row or fill in the unit"}
 		}
 		b.out.Units = append(b.out.Units, b.repeated.intern(unitName(unit)))
+	}
+	if b.silo >= 0 {
+		silo := r.cells[b.silo]
+		if isMissing(silo) {
+			return &fault.Error{File: b.path, Row: r.line, What: fmt.Sprintf("has no silo in column %q", b.names[b.silo]),
+				Why: "every row must belong to a silo", Fix: "remove the row or fill in the silo"}
+		}
+		b.out.silos = append(b.out.silos, b.repeated.intern(silo))
 	}
 	b.out.Y = append(b.out.Y, y)
 	for k, j := range b.features {

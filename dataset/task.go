@@ -60,6 +60,10 @@ type Task struct {
 	// pool is drawn, Questions holds its rows as a table, and Pool.Y has no meaning.
 	Ranges    *Ranges
 	Questions *Table
+	// Silos are the sorted names of silos, such as hospitals, which are values of CSVOptions.Silo in public
+	// rows. SiloOf has the index of the silo of each private unit. A unit with rows in two silos is refused.
+	Silos  []string
+	SiloOf map[string]int
 }
 
 // partNames are the names of a task's sets in ids and messages, in the order of [Task.sets].

@@ -39,7 +39,7 @@ func Compare(ctx context.Context, cfg Config) (*Result, error) {
 		Private: c.units, Pool: c.Task.Pool.Len(), Test: c.Task.Test.Len(), Classes: len(c.Task.Classes),
 		Features: c.Features, Dimensions: c.dimensions(), Teachers: c.teachers(), Learner: c.Learner, Student: studentName,
 		EpsilonTarget: c.Epsilons[0], Delta: c.Delta, Relation: relation.String(), Unit: c.Unit,
-		Seeds: c.Seeds, Seeded: !c.Key.Releasable(), Withheld: c.Task.Withheld(),
+		Seeds: c.Seeds, Seeded: !c.Key.Releasable(), Withheld: c.Task.Withheld(), Silos: c.Task.Silos,
 	}
 	if len(c.Epsilons) > 1 {
 		r.EpsilonTargets = c.Epsilons
@@ -91,7 +91,10 @@ func Compare(ctx context.Context, cfg Config) (*Result, error) {
 		}
 		rows = append(rows, means(runs)...)
 	}
-	var all accountant.Composed
+	all := make([]accountant.Composed, 1) // costs for units of each silo, if silos have different costs
+	if c.wants(oneSilo) {
+		all = make([]accountant.Composed, len(c.Task.Silos))
+	}
 	for _, row := range inOrder(rows, c.Epsilons) {
 		row.StandardError = scores.StandardError(row.Accuracy, c.Task.Test.Len())
 		row.ConstantAccuracy = float64(slices.Max(r.ClassRows)) / float64(r.Test)
@@ -101,17 +104,28 @@ func Compare(ctx context.Context, cfg Config) (*Result, error) {
 				row.OneClassRuns++
 			}
 		}
-		if row.Account != nil {
-			one := accountant.Composed{Events: row.Account.Events}
-			all.Events = append(all.Events, accountant.Repeated{Event: one, Count: int64(c.Seeds)})
+		for silo := range all {
+			account := row.Account
+			if row.bySilo != nil {
+				account = row.bySilo[silo]
+			}
+			if account != nil {
+				one := accountant.Composed{Events: account.Events}
+				all[silo].Events = append(all[silo].Events, accountant.Repeated{Event: one, Count: int64(c.Seeds)})
+			}
 		}
 		r.Rows = append(r.Rows, row)
 	}
 	r.Differences = c.differences(r.Rows)
-	if len(all.Events) > 0 {
-		if r.EpsilonAll, err = together(ctx, r.Rows, all, c.Delta); err != nil {
+	for _, events := range all {
+		if len(events.Events) == 0 {
+			continue
+		}
+		epsilon, err := together(ctx, r.Rows, events, c.Delta)
+		if err != nil {
 			return nil, err
 		}
+		r.EpsilonAll = max(r.EpsilonAll, epsilon)
 	}
 	r.Releasable = r.Diagnostics == nil
 	for _, row := range r.Rows {
@@ -237,7 +251,10 @@ func mean(runs []Row) Row {
 	var areas []*float64
 	var predicted [][]int
 	for _, r := range runs {
-		accuracies, recalls = append(accuracies, r.Accuracy), append(recalls, r.Recall)
+		if accuracies = append(accuracies, r.Runs...); r.Runs == nil {
+			accuracies = append(accuracies, r.Accuracy)
+		}
+		recalls = append(recalls, r.Recall)
 		areas, predicted = append(areas, r.AUROC), append(predicted, r.predicted...)
 		accuracy += r.Accuracy / n
 		seconds += r.Seconds / n
@@ -249,7 +266,7 @@ func mean(runs []Row) Row {
 	row.Recall, row.predicted = scores.MeanRecall(recalls), predicted
 	row.AUROC, row.AUROCSD = scores.Areas(areas)
 	row.Answered, row.Asked = int(math.Round(answered)), int(math.Round(asked))
-	if len(runs) > 1 {
+	if len(accuracies) > 1 {
 		sd := scores.Deviation(accuracies, accuracy)
 		row.Runs, row.SD = accuracies, &sd
 	}

@@ -37,6 +37,12 @@ const (
 	TrueLabels     = "student/true-labels" // student trained on the true labels of the same queries
 )
 
+// These methods need silos (dataset.Task.Silos).
+const (
+	oneSilo  = "pknn/one-silo" // pknn/reverse in each silo by itself
+	allSilos = "pknn/silos"    // pknn/reverse with counts of silos, which are added
+)
+
 // The methods of package stability release the exact plurality if a few moved votes cannot change it. For a
 // few hundred queries, a noisy argmax is more accurate.
 const (
@@ -45,9 +51,11 @@ const (
 	MSvec     = "pate/m-svec"
 )
 
-// OnRequest returns the methods that label by votes and run only if Config.Methods contains them.
-func OnRequest() []string {
-	var methods []string
+// OnRequest returns the methods that label by votes and run only if Config.Methods contains them, or if there
+// are silos.
+func OnRequest() []string { return append(votesOnRequest(), oneSilo, allSilos) }
+
+func votesOnRequest() (methods []string) {
 	for _, d := range mechanisms.All() {
 		if m := methodOf(d); !d.Predicts && m != GNMax && m != ConfidentGNMax {
 			methods = append(methods, m)
@@ -61,11 +69,13 @@ func Methods() []string {
 	return []string{GNMax, ConfidentGNMax, SampledKNN, ReverseKNN, DPSGD, NonPrivate, BoostedTrees, Plurality, TrueLabels, Majority}
 }
 
-func voteMethods() []string { return append([]string{GNMax, ConfidentGNMax}, OnRequest()...) }
+func voteMethods() []string { return append([]string{GNMax, ConfidentGNMax}, votesOnRequest()...) }
 
 func ensembleMethods() []string { return append(voteMethods(), Plurality, TrueLabels) }
 
-func allMethods() []string { return append(voteMethods(), Methods()[2:]...) }
+func allMethods() []string {
+	return slices.Concat([]string{oneSilo}, voteMethods(), []string{allSilos}, Methods()[2:])
+}
 
 // Config describes a comparison. Task, Epsilons, Delta and Key are required.
 type Config struct {
@@ -81,7 +91,7 @@ type Config struct {
 	// deskewed-hog for handwriting, hog for pictures and raw for tables. By default DP-SGD uses the features
 	// of its recipe, which may be learned from private rows and are then charged.
 	Features string
-	Teachers int // default depends on the number of private units
+	Teachers int // default depends on the number of private units; silos have the same number of teachers each
 	// Pool is PoolMarginals or PoolTree if the pool is drawn from noisy counts of the private rows. Every
 	// method that uses such a pool is charged for the counts. Task must have declared ranges.
 	Pool string
@@ -177,7 +187,10 @@ func (c Config) complete() (Config, error) {
 		c.Progress = func(Progress) {}
 	}
 	c.Progress = inTurn(c.Progress)
-	if len(c.Methods) == 0 {
+	switch {
+	case len(c.Methods) == 0 && c.Task.Silos != nil:
+		c.Methods = []string{oneSilo, GNMax, allSilos, ReverseKNN, DPSGD}
+	case len(c.Methods) == 0:
 		c.Methods = slices.DeleteFunc(Methods(), func(m string) bool {
 			return m == BoostedTrees && c.Task.Encoder == nil || m == TrueLabels && c.Task.Questions != nil
 		})
@@ -189,6 +202,12 @@ func (c Config) complete() (Config, error) {
 		return c, errors.New("noisy counts need declared ranges of all columns")
 	case c.Task.Questions != nil && c.wants(TrueLabels):
 		return c, fmt.Errorf("method %s: nobody knows the labels of questions that are drawn", TrueLabels)
+	case c.Task.Silos == nil && c.wants(oneSilo, allSilos):
+		return c, fmt.Errorf("methods %s and %s need silos: name their column (--silos)", oneSilo, allSilos)
+	case c.Task.Silos != nil && c.Task.Ranges != nil:
+		return c, errors.New("silos vote at public rows, not at a drawn pool")
+	case len(c.Task.Silos) > n:
+		return c, fmt.Errorf("%d silos for %d private units", len(c.Task.Silos), n)
 	}
 	for _, m := range c.Methods {
 		if all := allMethods(); !slices.Contains(all, m) {
@@ -263,6 +282,7 @@ type Identity struct {
 	// rows.
 	Pool    string `json:"pool,omitempty"`
 	Ranges  string `json:"ranges,omitempty"`
+	Silos   string `json:"silos,omitempty"` // column
 	Quick   bool   `json:"quick,omitempty"`
 	Typical string `json:"bayes,omitempty"` // figures for a typical record
 }

@@ -16,6 +16,9 @@
 // several rows, DP-SGD trains on one of these rows. PATE uses all rows, because a unit has one teacher. The
 // pknn methods (private k-NN) use all rows, because a unit has one vote per query.
 //
+// If the private rows are in silos, a unit is in one silo, and the number of units of each silo is also
+// assumed to be public. Each silo has teachers and an election by itself; the counts of silos are added.
+//
 // If rows have many columns, kernel ridge teachers and the pknn methods use projections on the principal
 // directions of the public pool. Each private row is projected separately, so one unit still affects only its
 // own rows.

@@ -132,7 +132,7 @@ func (c point) openCharged(ctx context.Context, method string, seed int, counts 
 
 func (c point) methodEvent(ctx context.Context, method string) (accountant.Event, error) {
 	if slices.Contains(neighbourMethods(), method) {
-		plan, err := c.neighbourPlan(ctx, method)
+		plan, err := c.neighbourPlan(ctx, method, c.units)
 		if err != nil {
 			return nil, err
 		}

@@ -9,18 +9,17 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
-	"github.com/pate-go/pate/aggregate/neighbours"
 	"github.com/pate-go/pate/internal/aggregate/nearby"
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/rng"
 )
 
-func neighbourMethods() []string { return []string{SampledKNN, ReverseKNN} }
+func neighbourMethods() []string { return []string{SampledKNN, ReverseKNN, oneSilo, allSilos} }
 
-func (c point) neighbourPlan(ctx context.Context, method string) (nearby.Plan, error) {
-	return once(c.plans, method, func() (nearby.Plan, error) {
-		task := nearby.Task{Units: c.units, Classes: len(c.Task.Classes), Askable: c.askable(), Images: c.Task.Image.Rows > 0,
+func (c point) neighbourPlan(ctx context.Context, method string, units int) (nearby.Plan, error) {
+	return once(c.plans, fmt.Sprint("near ", method == SampledKNN, units), func() (nearby.Plan, error) {
+		task := nearby.Task{Units: units, Classes: len(c.Task.Classes), Askable: c.askable(), Images: c.Task.Image.Rows > 0,
 			Drawn:  c.pool != nil || c.Task.Questions != nil,
 			Target: accountant.Target{Epsilon: c.epsilon, Delta: c.Delta}}
 		if c.pool != nil {
@@ -39,28 +38,40 @@ func (c point) neighbourPlan(ctx context.Context, method string) (nearby.Plan, e
 }
 
 // runNeighbours releases labels of queries by votes of nearby private rows, and trains a student on these
-// labels.
+// labels. With [oneSilo], each silo does so.
 func runNeighbours(ctx context.Context, c point, p prepared, method string, seed int) (Row, error) {
+	elections := c.elections(p, method)
+	runs := make([]Row, len(elections))
+	for i, e := range elections {
+		var err error
+		if runs[i], err = c.elect(ctx, p, e, Row{Method: method, TargetEpsilon: c.epsilon}, seed); err != nil {
+			return runs[i], err
+		}
+	}
+	return overSilos(runs), nil
+}
+
+// elect releases the labels of one election, and scores a student.
+func (c point) elect(ctx context.Context, p prepared, e election, row Row, seed int) (Row, error) {
 	start := p.clock.now()
-	row := Row{Method: method, TargetEpsilon: c.epsilon}
-	plan, err := c.neighbourPlan(ctx, method)
+	plan, err := c.neighbourPlan(ctx, row.Method, e.units)
 	if err != nil {
 		return row, err
 	}
-	row.Sigma, row.Probability, row.Note = plan.Sigma, plan.Sampled, plan.Note()
+	row.Sigma, row.Probability, row.Note = plan.Sigma, plan.Sampled, plan.Note()+e.note
 	row.Asked = plan.Questions
-	event, err := c.methodEvent(ctx, method)
+	event, err := plan.Event()
 	if err == nil {
 		err = row.charge(ctx, event, c)
 	}
 	if err != nil {
 		return row, err
 	}
-	queries, err := c.neighbourQueries(ctx, plan, p, method, seed)
+	queries, err := c.neighbourQueries(ctx, plan, p, e.as, seed)
 	if err != nil {
 		return row, err
 	}
-	answers, err := c.releaseNeighbours(ctx, plan, event, p, queries, method, seed)
+	answers, err := c.releaseNeighbours(ctx, plan, event, p, queries, e, row.Note, seed)
 	if err != nil {
 		return row, err
 	}
@@ -73,11 +84,11 @@ func runNeighbours(ctx context.Context, c point, p prepared, method string, seed
 			row.LabelAccuracy += 1 / float64(len(answers))
 		}
 	}
-	if row.Accuracy, err = c.score(ctx, p, labels, &row, seed); err != nil {
-		return row, err
-	}
-	row.Seconds = p.clock.since(start)
-	return row, nil
+	method := row.Method
+	row.Method = e.as // with the randomness of the student
+	row.Accuracy, err = c.score(ctx, p, labels, &row, seed)
+	row.Method, row.Seconds = method, p.clock.since(start)
+	return row, err
 }
 
 // neighbourQueries returns the pool rows that are the queries of a plan. The choice depends only on features
@@ -96,20 +107,19 @@ func (c point) neighbourQueries(ctx context.Context, plan nearby.Plan, p prepare
 }
 
 func (c point) releaseNeighbours(
-	ctx context.Context, plan nearby.Plan, event accountant.Event, p prepared, queries []int, method string, seed int,
+	ctx context.Context, plan nearby.Plan, event accountant.Event, p prepared, queries []int, e election, note string, seed int,
 ) (labels []int, err error) {
-	bound := fmt.Appendf(nil, "%s %v %+v, features %s, epsilon %v", method, queries, event, c.voted(), c.epsilon)
-	private := neighbours.Rows{X: p.private, Y: c.Task.Private.Y, Units: c.Task.Private.Units, Classes: p.classes}
+	bound := fmt.Appendf(nil, "%s %v %+v, features %s, epsilon %v", e.as, queries, event, c.voted(), c.epsilon)
 	key := c.Key.Derive("neighbours", uint64(seed)).DeriveBytes("rows", p.hash[:]).DeriveBytes("asked", bound)
 	draw := func(r *ledger.Reservation, key rng.Key, out io.Writer) error {
-		released, err := plan.Release(ctx, r, key, private, dense.Pick(p.asked, queries))
+		released, err := e.release(ctx, plan, r, key, dense.Pick(p.asked, queries))
 		if err != nil {
 			return err
 		}
 		labels = released.Of
 		return c.labelsFile(queries, released).Write(out, table.CSV)
 	}
-	err = c.leave(ctx, method, seed, append(bound, plan.Note()...), event, release{key, draw})
+	err = c.leave(ctx, e.name, seed, append(bound, note...), event, release{key, draw})
 	return labels, err
 }
 

@@ -124,14 +124,20 @@ func (c Config) outlineNeighbours(ctx context.Context, points []point, add addSt
 			continue
 		}
 		for _, p := range points {
-			plan, err := p.neighbourPlan(ctx, method)
+			times, voters, units := c.Seeds, c.Task.Private.Len(), c.units
+			if n := len(c.Task.Silos); method == oneSilo {
+				times, voters, units = times*n, voters/n, units/n
+			} else if method == allSilos { // votes are cast by silo, and for all rows
+				voters *= 2
+			}
+			plan, err := p.neighbourPlan(ctx, method, units)
 			if err != nil {
 				return err
 			}
-			pairs := float64(c.Task.Private.Len()) * float64(plan.Questions)
+			pairs := float64(voters) * float64(plan.Questions)
 			seconds := perStudent + pairs*(float64(c.votedColumns())*perProduct+perOffered) +
 				perLabel*math.Min(float64(plan.Questions), nearby.MostQuestions)
-			add(fmt.Sprintf("%s at epsilon %v: %d labels and a student", method, p.epsilon, plan.Questions), c.Seeds, seconds, data)
+			add(fmt.Sprintf("%s at epsilon %v: %d labels and a student", method, p.epsilon, plan.Questions), times, seconds, data)
 		}
 	}
 	return nil

@@ -62,7 +62,7 @@ func runPolls(ctx context.Context, c Config, p prepared, seed int) (*ensemble, e
 	if err != nil {
 		return nil, err
 	}
-	share, err := teachers.Partition(c.Task.Private.Units, c.teachers(), key)
+	share, err := c.partition(key)
 	if err != nil {
 		return nil, fmt.Errorf("experiments: %w", err)
 	}
@@ -129,6 +129,9 @@ func runVote(ctx context.Context, c point, p prepared, v poll, method string, se
 		}
 	}
 	row.Asked = len(answers)
+	if n := len(c.Task.Silos); n > 0 {
+		row.doubt(fmt.Sprintf("each of %d silos trains %d of the teachers", n, c.teachers()/n))
+	}
 	if row.Answered > 0 {
 		row.LabelAccuracy = float64(right) / float64(row.Answered)
 	}

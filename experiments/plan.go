@@ -23,10 +23,14 @@ import (
 // everywhere in the literature (`pate compare --split development` uses these splits).
 
 func (c Config) teachers() int {
-	if c.Teachers != 0 {
-		return c.Teachers
+	n := c.Teachers
+	if n == 0 {
+		n = training.TeachersFor(c.units) // rows would reveal the number of rows per unit
 	}
-	return training.TeachersFor(c.units) // rows would reveal the number of rows per unit
+	if silos := len(c.Task.Silos); silos > 0 {
+		return silos * max(1, n/silos)
+	}
+	return n
 }
 
 // The parameters of confident-GNMax:

@@ -186,7 +186,7 @@ func learnPool(ctx context.Context, c Config, p prepared) (*student.Learner, err
 func chooseQueries(ctx context.Context, c point, p prepared, key rng.Key) ([]int, error) {
 	rnd := rand.New(key.Derive("queries").Stream())
 	n := max(c.questions(GNMax), c.questions(ConfidentGNMax))
-	for _, m := range OnRequest() {
+	for _, m := range votesOnRequest() {
 		if c.wants(m) {
 			n = max(n, c.questions(m))
 		}

@@ -44,6 +44,7 @@ type Result struct {
 	Releasable bool `json:"releasable"`
 	// Withheld is the reason why no result may be released (see [dataset.Task.Withheld]).
 	Withheld    string       `json:"withheld,omitempty"`
+	Silos       []string     `json:"silos,omitempty"`   // names, if the private rows are in silos
 	Seeded      bool         `json:"seeded"`            // all noise can be removed with the seed
 	Seconds     float64      `json:"seconds,omitempty"` // whole seconds, rounded up
 	Rows        []Row        `json:"rows"`
@@ -99,7 +100,7 @@ type Row struct {
 	BalancedAccuracy float64  `json:"balanced_accuracy,omitempty"`
 	OneClassRuns     int      `json:"one_class_runs,omitempty"`
 	SD               *float64 `json:"sd,omitempty"` // absent for one seed
-	// Runs has the accuracy of each run if there are several.
+	// Runs has the accuracy of each run if there are several. For pknn/one-silo, each silo is a run.
 	Runs []float64 `json:"runs,omitempty"`
 	// StandardError is the standard error of Accuracy over the test rows, or 0 in results of earlier
 	// versions.
@@ -132,7 +133,8 @@ type Row struct {
 	// Curve is the accuracy in the first run as a function of the spent budget, if Config.Curves is true.
 	Curve []Point `json:"curve,omitempty"`
 	typical.Figures
-	predicted [][]int // classes of the test rows, of each run
+	predicted [][]int                // classes of the test rows, of each run
+	bySilo    []*accountant.Schedule // costs for units of each silo, if silos have different costs
 }
 
 // OneClass reports whether every run predicts one class for all test rows.
@@ -200,8 +202,18 @@ func (c Config) differences(rows []Row) []Difference {
 	return out
 }
 
+// repeated repeats runs, if there are fewer than runs of the other method, which has one for each silo.
+func repeated(runs [][]int, n int) [][]int {
+	out := make([][]int, n)
+	for i := range out {
+		out[i] = runs[i*len(runs)/n]
+	}
+	return out
+}
+
 func difference(a, b Row, labels []int, classes int) Difference {
-	accuracy, balanced := scores.Paired(a.predicted, b.predicted, labels, classes)
+	runs := max(len(a.predicted), len(b.predicted))
+	accuracy, balanced := scores.Paired(repeated(a.predicted, runs), repeated(b.predicted, runs), labels, classes)
 	d := Difference{TargetEpsilon: a.TargetEpsilon, A: a.Method, B: b.Method,
 		Mean: accuracy.Mean, Low: accuracy.Low, High: accuracy.High, Balanced: &balanced}
 	switch {

@@ -20,6 +20,9 @@ func Heading(r *experiments.Result) string {
 	}
 	fmt.Fprintf(&b, "%s: %d classes; %d private, %d %s, %d test rows\n",
 		table.Printable(r.Data), r.Classes, r.Private, r.Pool, pool, r.Test)
+	if len(r.Silos) > 0 {
+		fmt.Fprintf(&b, "%d silos: %s\n", len(r.Silos), table.Printable(strings.Join(r.Silos, ", ")))
+	}
 	fmt.Fprintf(&b, "%d teachers: %s on %s\nprivacy of one %s, %s, δ = %s\n\n",
 		r.Teachers, r.Learner, r.Features, table.Printable(r.Unit), r.Relation, number.Exact(r.Delta))
 	return b.String()

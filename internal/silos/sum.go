@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -55,18 +56,29 @@ func Add(paths []string) (*Sum, error) {
 				Why: "counts add up only if all silos vote at the same questions, with the same features and classes",
 				Fix: "cast the votes of all silos with the same public file and the same flags"}
 		}
-		if s.Size > 0 && c.Size > 0 {
-			s.Size += c.Size
-		} else {
-			s.Size = 0
-		}
-		for k, v := range c.Cells {
-			if s.Cells[k] += v; s.Cells[k] > maxVotes {
-				return nil, &fault.Error{File: path, What: "has too many votes"}
-			}
+		if err := s.Plus(c); err != nil {
+			return nil, &fault.Error{File: path, What: err.Error()}
 		}
 	}
 	return s, nil
+}
+
+// Plus adds the counts of another silo, whose terms must be the same.
+func (c *Counts) Plus(other *Counts) error {
+	if c.differences(other.Terms) != nil || len(c.Cells) != len(other.Cells) {
+		return errors.New("has other terms than the silo before")
+	}
+	if c.Size > 0 && other.Size > 0 {
+		c.Size += other.Size
+	} else {
+		c.Size = 0
+	}
+	for k, v := range other.Cells {
+		if c.Cells[k] += v; c.Cells[k] > maxVotes {
+			return errors.New("has too many votes")
+		}
+	}
+	return nil
 }
 
 func open(path string) (*Counts, os.FileInfo, error) {

@@ -25,10 +25,10 @@ import (
 
 type compareFlags struct {
 	shell.DataFlags
-	epsilon, methods, out, learner, features, pool, ranges string
-	seeds, teachers                                        int
-	noCache, plan, list                                    bool
-	typical                                                shell.TypicalFlags
+	epsilon, methods, out, learner, features, pool, ranges, silos string
+	seeds, teachers                                               int
+	noCache, plan, list                                           bool
+	typical                                                       shell.TypicalFlags
 }
 
 func New(g *shell.Globals) *cobra.Command {
@@ -38,8 +38,8 @@ func New(g *shell.Globals) *cobra.Command {
 	f.DataFlags.Add(cmd.Flags())
 	f.typical.Add(cmd)
 	shell.Declare(cmd.Flags(), "compare", shell.To{"epsilon": &f.epsilon, "seeds": &f.seeds, "out": &f.out, "learner": &f.learner,
-		"teachers": &f.teachers, "features": &f.features, "pool": &f.pool, "ranges": &f.ranges, "plan": &f.plan,
-		"list": &f.list, "no-cache": &f.noCache})
+		"teachers": &f.teachers, "features": &f.features, "pool": &f.pool, "ranges": &f.ranges,
+		"silos": &f.silos, "plan": &f.plan, "list": &f.list, "no-cache": &f.noCache})
 	all, more := experiments.Methods(), experiments.OnRequest()
 	cmd.Flags().StringVar(&f.methods, "methods", "all",
 		"methods, separated by commas; \"all\" stands for "+strings.Join(all, ", ")+"; more methods: "+strings.Join(more, ", "))
@@ -170,6 +170,7 @@ func (f compareFlags) identity(cmd *cobra.Command, g *shell.Globals, targets []f
 		Epsilon: targets[0], Delta: g.Delta, Seeds: f.seeds, Learner: f.learner, Features: f.features,
 		Teachers: f.teachers, Methods: f.methodList(), Quick: f.Quick, Typical: shell.Repeats(cmd, nil, shell.TypicalNames(), shell.Differs, nil),
 	}
+	id.Silos = f.silos
 	if len(targets) > 1 {
 		id.Epsilons = targets
 	}
@@ -203,7 +204,7 @@ func (f compareFlags) command(cmd *cobra.Command, g *shell.Globals, targets []fl
 	}
 	names := []string{"data", "label", "unit", "header", "separator", "classes", "class-names", "other-labels", "kind", "labels", "units",
 		"drop", "keep", "missing", "text", "embeddings",
-		"image-size", "epsilon", "delta", "seeds", "methods", "learner", "teachers", "features", "pool", "ranges", "split", "quick"}
+		"image-size", "epsilon", "delta", "seeds", "methods", "learner", "teachers", "features", "pool", "ranges", "silos", "split", "quick"}
 	return shell.Repeats(cmd, []string{"pate compare"}, slices.Concat(names, shell.TypicalNames(), []string{"seed"}), shell.Differs, values)
 }
 
@@ -260,6 +261,7 @@ func (f compareFlags) task() (dataset.Task, error) {
 	if err != nil {
 		return dataset.Task{}, err
 	}
+	opt.CSV.Silo = f.silos
 	if f.drawnPool() {
 		if opt.Ranges, err = dataset.ReadRanges(f.ranges); err != nil {
 			return dataset.Task{}, shell.FaultError(err, "data")

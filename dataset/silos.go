@@ -1,0 +1,47 @@
+package dataset
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pate-go/pate/internal/table"
+)
+
+// fillSilos sets Silos and SiloOf of a task. The names come from public rows, as class names do, because
+// results and the number of teachers depend on them. If a private row has another silo, or a unit has rows in
+// two silos, the task is refused: votes of such a unit would count twice.
+func (t *Table) fillSilos(task *Task, kept [3][]int) error {
+	seen := map[string]bool{}
+	for _, i := range slices.Concat(kept[1], kept[2]) {
+		if name := t.silos[i]; !seen[name] {
+			seen[name] = true
+			task.Silos = append(task.Silos, strings.Clone(name))
+		}
+	}
+	sortClasses(task.Silos)
+	if n := len(task.Silos); n < 2 || n > maxClasses {
+		return wrong(t.file(), fmt.Sprintf("has %d silos in its public rows, want 2 to %d", n, maxClasses),
+			"a silo holds many units", "choose another column for --silos or group its values")
+	}
+	for _, name := range task.Silos {
+		if !table.Harmless(name) {
+			return wrong(t.file(), fmt.Sprintf("has a silo %q, which %s", name, harmful),
+				"names of silos are printed", "write the silo otherwise")
+		}
+	}
+	task.SiloOf = map[string]int{}
+	for _, i := range kept[0] {
+		silo, unit := slices.Index(task.Silos, t.silos[i]), t.Units[i]
+		if silo < 0 {
+			return wrong(t.file(), fmt.Sprintf("has silo %q, which is in no public row", t.silos[i]),
+				"names of silos become public, so they must come from public rows", "join small silos, or remove the row")
+		}
+		if other, known := task.SiloOf[unit]; known && other != silo {
+			return wrong(t.file(), "has a unit with rows in two silos", "such a unit would vote in each of them, and epsilon would be larger",
+				"leave the rows of a unit to one silo, such as the silo of its first row")
+		}
+		task.SiloOf[unit] = silo
+	}
+	return nil
+}
