@@ -43,7 +43,6 @@ const (
 	Statement Kind = "a privacy statement"
 	Manifest  Kind = "a manifest of record-id hashes"
 	Registry  Kind = "an entry of the Deployments Registry"
-	About     Kind = "a file of facts about the data"
 	Signature Kind = "a signature of a ledger"
 	Events    Kind = "a list of events, as pate account reads it"
 	JSON      Kind = "a JSON file"
@@ -146,8 +145,7 @@ func ofJSON(text string) Kind {
 		part string
 		kind Kind
 	}{
-		{`"schema":"pate.statement/`, Statement}, {`"schema":"pate.about/`, About},
-		{`"schema":"pate.ledger-signature/`, Signature},
+		{`"schema":"pate.statement/`, Statement}, {`"schema":"pate.ledger-signature/`, Signature},
 		{`"schema":"pate.manifest/`, Manifest}, {`"events":[`, Events},
 	} {
 		if strings.Contains(compact, s.part) {

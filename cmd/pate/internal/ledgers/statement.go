@@ -133,7 +133,7 @@ func (f *statementFlags) options(ledgerPath string) (statement.Options, error) {
 			return opt, nil
 		}
 	}
-	if wrong := shell.WrongKind(f.about, "a JSON file that says what the data are", "statement", filekind.JSON, filekind.About); wrong != nil &&
+	if wrong := shell.WrongKind(f.about, "a JSON file that says what the data are", "statement", filekind.JSON); wrong != nil &&
 		!errors.Is(err, os.ErrNotExist) {
 		return opt, wrong
 	}
@@ -145,15 +145,17 @@ func (f *statementFlags) options(ledgerPath string) (statement.Options, error) {
 // aboutName is the file with the facts about the data of the ledgers in its folder.
 const aboutName = "about.json"
 
-// aboutBeside returns the facts beside a ledger, or nil if there is no such file with the schema.
+// aboutBeside returns the facts beside a ledger, or nil if there are none.
 func aboutBeside(ledgerPath string) *statement.About {
-	path := filepath.Join(filepath.Dir(ledgerPath), aboutName)
-	if text, err := shell.ReadStart(path, 1<<17); err == nil && filekind.Of(path) == filekind.About {
-		if about, err := statement.ParseAbout(text); err == nil {
-			return &about
-		}
+	text, err := shell.ReadStart(filepath.Join(filepath.Dir(ledgerPath), aboutName), 1<<17)
+	if err != nil {
+		return nil
 	}
-	return nil
+	about, err := statement.ParseAbout(text)
+	if err != nil || about == (statement.About{}) { // another program may use the same name
+		return nil
+	}
+	return &about
 }
 
 // factsBeside returns the facts of the statement that `pate publish` wrote of a ledger, and the secrets that
