@@ -1,4 +1,5 @@
-// Package audit is the command `pate audit`, which tests every privacy claim of the project.
+// Package audit is the command `pate audit`, which tests every privacy claim of the project, and claims of other
+// people's labellers.
 package audit
 
 import (
@@ -21,6 +22,7 @@ type auditFlags struct {
 	samples       int
 	alpha         float64
 	list          bool
+	outside       outsideFlags
 }
 
 func New(g *shell.Globals) *cobra.Command {
@@ -33,12 +35,17 @@ func New(g *shell.Globals) *cobra.Command {
 		if f.list {
 			return writeTargets(g, targets)
 		}
+		foreign := f.outside.command+f.outside.url != ""
 		if err := shell.Refuse("",
+			shell.If(foreign && f.samples > 0 && f.samples < 16, "--samples %d: with --command or --url it must be at least 16", f.samples),
 			shell.If(f.samples < 0 || f.samples == 1 || f.samples > 1<<30,
 				"--samples %d: the number of samples of each input must be from 2 to 2^30", f.samples),
 			shell.If(!(f.alpha >= 1e-9 && f.alpha <= 0.5), "--alpha %v: the chance of a false alarm must be from 1e-9 to 0.5", f.alpha),
 		); err != nil {
 			return err
+		}
+		if foreign {
+			return f.outside.run(cmd.Context(), g, f.samples, f.alpha)
 		}
 		opt := controls.Options{Alpha: f.alpha, Runs: f.samples}
 		shell.Put(cmd.Flags().Changed("delta"), &opt.Delta, g.Delta)
@@ -58,6 +65,7 @@ func New(g *shell.Globals) *cobra.Command {
 		return auditVerdict(g, results)
 	})
 	shell.Declare(cmd.Flags(), "audit", shell.To{"samples": &f.samples, "alpha": &f.alpha, "list": &f.list, "delta": &g.Delta})
+	f.outside.declare(cmd)
 	cmd.Flags().StringSliceVar(&f.suite, "suite", []string{"default"},
 		"targets to audit: default, trained, museum, or names that --list prints")
 	cmd.Flags().StringSliceVar(&f.broken, "broken", nil,

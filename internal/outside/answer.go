@@ -1,0 +1,101 @@
+package outside
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"hash/maphash"
+	"math"
+	"strconv"
+	"strings"
+	"unique"
+
+	"github.com/pate-go/pate/internal/accountant/audit"
+)
+
+const mostCells = 20_000 // cells of an answer that become features
+
+var seed = maphash.MakeSeed()
+
+// Outcome returns the features of an answer: each label with its query, the failure or the number of rows,
+// and a hash of the whole text. groups[q] is the same for queries with equal votes, whose labels have equal
+// distributions. Text that is neither JSON nor CSV has only its hash.
+func (a Answer) Outcome(groups []int) (o audit.Outcome) {
+	add := func(format string, args ...any) { o = append(o, unique.Make(fmt.Sprintf(format, args...))) }
+	add("hash %x", maphash.Bytes(seed, a.Text))
+	if a.Failure != "" {
+		add("%s", a.Failure)
+		return o
+	}
+	rows := 0
+	readRows(a.Text, len(groups), func(row int, name, value string) {
+		rows = max(rows, row+1)
+		// Two digits of a fraction are kept, because a value that occurs only once is no evidence.
+		if x, err := strconv.ParseFloat(value, 64); err == nil && x != math.Trunc(x) {
+			value = strconv.FormatFloat(x, 'e', 1, 64)
+		}
+		if row >= 0 && row < len(groups) {
+			row = groups[row]
+		}
+		if len(o) < mostCells {
+			add("query %d: %s %s", row, name, value)
+		}
+	})
+	add("%d rows", rows)
+	return o
+}
+
+// readRows calls cell for each cell. Of JSON, cells are the scalars, and a row is the first index of a list
+// before a scalar. Of CSV, a first line that is one too many is a header, and the column query has the rows.
+func readRows(text []byte, queries int, cell func(row int, name, value string)) {
+	var tree any
+	if bytes.HasPrefix(text, []byte("[")) || bytes.HasPrefix(text, []byte("{")) {
+		if json.Unmarshal(text, &tree) == nil {
+			walk(-1, "", tree, cell)
+			return
+		}
+	}
+	r := csv.NewReader(bytes.NewReader(text))
+	r.FieldsPerRecord, r.LazyQuotes = -1, true
+	records, err := r.ReadAll()
+	if err != nil || len(records) == 0 {
+		return
+	}
+	header := []string{}
+	if len(records) == queries+1 || records[0][0] == "query" {
+		header, records = records[0], records[1:]
+	}
+	for i, record := range records {
+		for c, value := range record {
+			value, name := strings.TrimSpace(value), ""
+			if c < len(header) {
+				name = header[c]
+			}
+			if n, err := strconv.Atoi(value); name == "query" && err == nil && n >= 0 && n < queries {
+				i = n
+				continue
+			}
+			cell(i, name, value)
+		}
+	}
+}
+
+func walk(row int, name string, v any, cell func(row int, name, value string)) {
+	switch v := v.(type) {
+	case []any:
+		for i, x := range v {
+			if row < 0 {
+				walk(i, name, x, cell)
+			} else {
+				walk(row, fmt.Sprintf("%s[%d]", name, i), x, cell)
+			}
+		}
+	case map[string]any:
+		for k, x := range v {
+			walk(row, name+"."+k, x, cell)
+		}
+	default:
+		cell(row, name, fmt.Sprint(v))
+	}
+}

@@ -1,0 +1,143 @@
+package outside
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+	"sync"
+
+	"github.com/pate-go/pate/internal/accountant/audit"
+	"github.com/pate-go/pate/internal/parallel"
+)
+
+// Options controls an audit.
+type Options struct {
+	Claim    audit.Claim // its Epsilon may be +Inf: then the audit only measures
+	Alpha    float64
+	Samples  int // largest number of pairs of runs, at least 16
+	Parallel int // runs at the same time; 0 means GOMAXPROCS
+	Rand     *rand.Rand
+	Progress func(done int, bound float64) // may be nil
+}
+
+// Result is a finding with its circumstances.
+type Result struct {
+	audit.Finding
+	Input       string // name of the tested pair
+	Event       audit.Event
+	Pairs       audit.Pairs // the tests alone
+	Failures    int         // failed runs of the labeller
+	Interrupted bool        // by the context
+
+	failed Answer // of the last failed run
+}
+
+// ErrNoAnswer is the error of an audit in which every run fails.
+var ErrNoAnswer = errors.New("outside: every run failed")
+
+type trial struct {
+	Pair
+	outcomes [2][]audit.Outcome
+	event    audit.Event
+}
+
+func (t *trial) learn(opt Options) {
+	t.event = audit.LearnEvent(t.outcomes[0], t.outcomes[1], opt.Claim.Delta, opt.Samples)
+}
+
+// Audit tests a claim about a labeller. At most about a quarter of the samples select a pair of inputs: in
+// each round, all remaining pairs get equally many runs, and then the better half remains. All further runs
+// test the last pair. Its event is learned again, from earlier runs, whenever their number has doubled.
+//
+// Audit stops when the claim is refuted, when all samples are used, or when ctx ends. The bound is correct in
+// each case (see [audit.Pairs]) if no run depends on what another run left behind.
+func Audit(ctx context.Context, label Labeller, inputs []Pair, opt Options) (Result, error) {
+	r := Result{Finding: audit.Finding{Claim: opt.Claim, Alpha: opt.Alpha}}
+	var trials []*trial
+	for i, step := 0, 1+len(inputs)*32/opt.Samples; i < len(inputs); i += step {
+		trials = append(trials, &trial{Pair: inputs[i]})
+	}
+	run := func(t *trial, n int) error { return r.run(ctx, label, t, n, opt) }
+	for rounds := max(1, bits.Len(uint(len(trials)-1))); ; trials = trials[:(len(trials)+1)/2] {
+		for _, t := range trials {
+			if err := run(t, max(4, opt.Samples/4/rounds/len(trials))); err != nil || r.Interrupted {
+				return r, err
+			}
+			t.learn(opt)
+		}
+		slices.SortStableFunc(trials, func(s, t *trial) int { return cmp.Compare(t.event.Value, s.event.Value) })
+		if r.Failures == 2*r.Runs && trials[0].event.Value <= 0 {
+			return r, fmt.Errorf("%w: %s: %s", ErrNoAnswer, r.failed.Failure, r.failed.Stderr)
+		}
+		if len(trials) <= 2 {
+			break
+		}
+	}
+	t := trials[0]
+	r.Input, r.Event = t.Name, t.event
+	selected := len(t.outcomes[0])
+	for learned, tested := selected, 0; r.Runs < opt.Samples && !r.Refuted() && !r.Interrupted; {
+		if selected+tested >= 2*learned {
+			learned = selected + tested
+			t.learn(opt)
+			r.Event = t.event
+		}
+		if err := run(t, min(opt.Samples-r.Runs, max(8, tested/8))); err != nil {
+			return r, err
+		}
+		for ; selected+tested < len(t.outcomes[0]); tested++ {
+			first, second := t.event.Contains(t.outcomes[0][selected+tested]), t.event.Contains(t.outcomes[1][selected+tested])
+			if t.event.Swapped {
+				first, second = second, first
+			}
+			r.Pairs.Add(first, second)
+		}
+		r.Epsilon = max(r.Epsilon, r.Pairs.LowerBound(opt.Claim.Delta, opt.Alpha))
+	}
+	return r, nil
+}
+
+// run adds n pairs of runs to a trial. If ctx ends, it adds those before the first one that is not finished.
+// A coin decides which run of a pair starts first, so that a change in the labeller's environment affects
+// both inputs alike.
+func (r *Result) run(ctx context.Context, label Labeller, t *trial, n int, opt Options) error {
+	coins := make([]int, n)
+	for i := range coins {
+		coins[i] = opt.Rand.IntN(2)
+	}
+	outcomes, errs := make([]audit.Outcome, 2*n), make([]error, 2*n)
+	done := 0
+	var lock sync.Mutex
+	parallel.Each(opt.Parallel, 2*n, func(_, i int) {
+		i ^= coins[i/2]
+		if errs[i] = ctx.Err(); errs[i] != nil {
+			return
+		}
+		answer, err := label(ctx, []Input{t.First, t.Second}[i%2])
+		outcomes[i], errs[i] = answer.Outcome(t.Groups), err
+		lock.Lock()
+		defer lock.Unlock()
+		if answer.Failure != "" && err == nil {
+			r.Failures++
+			r.failed = answer
+		}
+		if done++; opt.Progress != nil {
+			opt.Progress(r.Runs+done/2, r.Epsilon)
+		}
+	})
+	for i := 0; i < 2*n; i += 2 {
+		if err := cmp.Or(errs[i], errs[i+1]); errors.Is(err, context.Canceled) {
+			r.Interrupted = true
+			return nil
+		} else if err != nil {
+			return err
+		}
+		t.outcomes[0], t.outcomes[1] = append(t.outcomes[0], outcomes[i]), append(t.outcomes[1], outcomes[i+1])
+		r.Runs++
+	}
+	return nil
+}

@@ -1,0 +1,164 @@
+package outside
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Pair is two neighbouring inputs.
+type Pair struct {
+	Name          string
+	First, Second Input
+	Groups        []int // see Answer.Outcome
+}
+
+// Votes describes crafted votes. With Counts, a file has the number of votes for each class.
+type Votes struct {
+	Teachers, Classes, Queries int
+	Counts                     bool
+}
+
+// Pairs returns crafted votes. In each pair class 0 leads class 1 by another number of votes, from a tie to
+// unanimity, because the lead with the strongest event depends on the noise. One teacher then votes for the
+// second class instead of the first. If rnd is nil, all queries are equal. Otherwise all but one query have random
+// votes, of which most are equal.
+func (v Votes) Pairs(rnd *rand.Rand) (pairs []Pair) {
+	rows := make([][]int, v.Queries) // counts
+	for q := range rows {
+		rows[q] = make([]int, v.Classes)
+		for right := 0; q > 0 && rnd != nil && right < v.Teachers; right++ {
+			rows[q][(q+max(0, rnd.IntN(5*v.Classes)-4*v.Classes))%v.Classes]++
+		}
+	}
+	for lead := v.Teachers % 2; ; lead = min(v.Teachers, lead+max(2, lead/4*2)) {
+		for q := range rows {
+			if q == 0 || rnd == nil {
+				rows[q][1] = (v.Teachers - lead) / 2
+				rows[q][0] = v.Teachers - rows[q][1]
+			}
+		}
+		pairs = append(pairs, v.pair(fmt.Sprintf("lead %d", lead), rows))
+		if lead == v.Teachers {
+			return pairs
+		}
+	}
+}
+
+func (v Votes) pair(name string, rows [][]int) Pair {
+	p, known := Pair{Name: name}, map[string]int{}
+	for q, counts := range rows {
+		order := make([]int, len(counts))
+		for k := range order {
+			order[k] = k
+		}
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(counts[b], counts[a]) })
+		one, two := counts, slices.Clone(counts)
+		two[order[0]]--
+		two[order[1]]++
+		if !v.Counts {
+			one = nil
+			for _, k := range order {
+				one = append(one, slices.Repeat([]int{k}, counts[k])...)
+			}
+			two = slices.Clone(one)
+			two[0] = order[1] // the first teacher voted for order[0]
+		}
+		line := func(row []int) string {
+			return strings.ReplaceAll(strings.Trim(fmt.Sprint(row), "[]"), " ", ",") + "\n"
+		}
+		if _, found := known[line(counts)]; !found {
+			known[line(counts)] = q
+		}
+		p.Groups = append(p.Groups, known[line(counts)])
+		p.First.Data, p.Second.Data = append(p.First.Data, line(one)...), append(p.Second.Data, line(two)...)
+	}
+	return p
+}
+
+func read(file []byte) ([][]string, error) {
+	rows, err := csv.NewReader(bytes.NewReader(file)).ReadAll()
+	if err == nil && len(rows) < 2 {
+		err = errors.New("has less than two lines")
+	}
+	return rows, err
+}
+
+func encoded(rows [][]string) []byte {
+	var b bytes.Buffer
+	_ = csv.NewWriter(&b).WriteAll(rows) // a buffer has no errors
+	return b.Bytes()
+}
+
+// Given returns pairs of given votes, a CSV file with a row for each query. A first line without a cell of the
+// second line is a header. In each pair another teacher, one of at most 8, votes in every query for the most
+// frequent class besides the class of its vote.
+func Given(file []byte) (pairs []Pair, err error) {
+	rows, err := read(file)
+	if err != nil {
+		return nil, err
+	}
+	first := 0
+	if !slices.ContainsFunc(rows[0], func(cell string) bool { return slices.Contains(rows[1], cell) }) {
+		first = 1
+	}
+	for j := 0; j < len(rows[0]); j += (len(rows[0]) + 7) / 8 {
+		p, changed := Pair{Name: fmt.Sprintf("teacher %d", j), First: Input{Data: encoded(rows)}}, slices.Clone(rows)
+		for q := first; q < len(rows); q++ {
+			counts, best := map[string]int{}, rows[q][j]
+			for _, vote := range rows[q] {
+				if vote != "" && vote != "-1" && vote != rows[q][j] {
+					if counts[vote]++; counts[vote] > counts[best] {
+						best = vote
+					}
+				}
+			}
+			changed[q] = slices.Clone(rows[q])
+			changed[q][j] = best
+			p.Groups = append(p.Groups, q)
+		}
+		p.Second.Data = encoded(changed)
+		pairs = append(pairs, p)
+	}
+	return pairs, nil
+}
+
+// Tables returns pairs for a labeller that trains on a table. The second input lacks a canary unit. The unit
+// has some copies of a row, with the label of another class, and the question is this row without its label.
+// In half of the pairs, the numbers of the canary are far outside the range.
+func Tables(file []byte, label string, copies int) (pairs []Pair, err error) {
+	rows, err := read(file)
+	if err != nil {
+		return nil, err
+	}
+	column := slices.Index(rows[0], label)
+	if column < 0 && label != "" {
+		return nil, fmt.Errorf("has no column %s", label)
+	}
+	for i := range 4 {
+		at := 1 + i/2*(len(rows)-2)
+		canary, names := slices.Clone(rows[at]), slices.Clone(rows[0])
+		for c, cell := range canary {
+			if _, err := strconv.ParseFloat(cell, 64); err == nil && i%2 == 1 && c != column {
+				canary[c] = "1e6"
+			}
+		}
+		question := slices.Clone(canary)
+		if column >= 0 {
+			if k := slices.IndexFunc(rows[1:], func(row []string) bool { return row[column] != canary[column] }); k >= 0 {
+				canary[column] = rows[1+k][column]
+			}
+			question, names = slices.Delete(question, column, column+1), slices.Delete(names, column, column+1)
+		}
+		asked, with := encoded([][]string{names, question}), slices.Concat(rows, slices.Repeat([][]string{canary}, copies))
+		pairs = append(pairs, Pair{fmt.Sprintf("canary %s", strings.Join(canary, ",")), Input{encoded(with), asked},
+			Input{encoded(rows), asked}, []int{0}})
+	}
+	return pairs, nil
+}
