@@ -35,8 +35,12 @@ func New(g *shell.Globals) *cobra.Command {
 		if f.list {
 			return writeTargets(g, targets)
 		}
+		given := cmd.Flags().Changed
 		foreign := f.outside.command+f.outside.url != ""
+		misplaced := slices.IndexFunc(outsideNames, given)
 		if err := shell.Refuse("",
+			shell.If(foreign && (given("suite") || given("broken")), "--suite and --broken are for the mechanisms of pate, not for --command or --url"),
+			shell.If(!foreign && misplaced >= 0, "--%s needs --command or --url", outsideNames[max(misplaced, 0)]),
 			shell.If(foreign && f.samples > 0 && f.samples < 16, "--samples %d: with --command or --url it must be at least 16", f.samples),
 			shell.If(f.samples < 0 || f.samples == 1 || f.samples > 1<<30,
 				"--samples %d: the number of samples of each input must be from 2 to 2^30", f.samples),

@@ -27,6 +27,10 @@ type outsideFlags struct {
 	timeout                                     time.Duration
 }
 
+// outsideNames are the flags that only --command and --url use.
+var outsideNames = []string{"attacker", "votes", "table", "label", "counts", "epsilon", "copies", "parallel", "timeout", "teachers", "classes",
+	"queries"}
+
 func (f *outsideFlags) declare(cmd *cobra.Command) {
 	shell.Declare(cmd.Flags(), "audit outside", shell.To{"command": &f.command, "url": &f.url, "attacker": &f.attacker, "votes": &f.votes,
 		"table": &f.table, "label": &f.label, "counts": &f.Counts, "epsilon": &f.epsilon, "copies": &f.copies, "parallel": &f.parallel,
