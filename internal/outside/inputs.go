@@ -27,8 +27,8 @@ type Votes struct {
 
 // Pairs returns crafted votes. In each pair class 0 leads class 1 by another number of votes, from a tie to
 // unanimity, because the lead with the strongest event depends on the noise. One teacher then votes for the
-// second class instead of the first. If rnd is nil, all queries are equal. Otherwise all but one query have random
-// votes, of which most are equal.
+// second class instead of the first. If rnd is nil, all queries are equal. Otherwise all but one query have
+// random votes, of which most are equal.
 func (v Votes) Pairs(rnd *rand.Rand) (pairs []Pair) {
 	rows := make([][]int, v.Queries) // counts
 	for q := range rows {
@@ -96,9 +96,9 @@ func encoded(rows [][]string) []byte {
 	return b.Bytes()
 }
 
-// Given returns pairs of given votes, a CSV file with a row for each query. A first line without a cell of the
-// second line is a header. In each pair another teacher, one of at most 8, votes in every query for the most
-// frequent class besides the class of its vote.
+// Given returns pairs of given votes, a CSV file with a row for each query. A first line without a cell of
+// the second line is a header. In each pair another teacher, one of at most 8, votes in every query for the
+// most frequent class besides the class of its vote.
 func Given(file []byte) (pairs []Pair, err error) {
 	rows, err := read(file)
 	if err != nil {

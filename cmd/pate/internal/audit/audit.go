@@ -1,5 +1,5 @@
-// Package audit is the command `pate audit`, which tests every privacy claim of the project, and claims of other
-// people's labellers.
+// Package audit is the command `pate audit`, which tests every privacy claim of the project, and claims of
+// other people's labellers.
 package audit
 
 import (
@@ -39,7 +39,8 @@ func New(g *shell.Globals) *cobra.Command {
 		foreign := f.outside.command+f.outside.url != ""
 		misplaced := slices.IndexFunc(outsideNames, given)
 		if err := shell.Refuse("",
-			shell.If(foreign && (given("suite") || given("broken")), "--suite and --broken are for the mechanisms of pate, not for --command or --url"),
+			shell.If(foreign && (given("suite") || given("broken")),
+				"--suite and --broken are for the mechanisms of pate, not for --command or --url"),
 			shell.If(!foreign && misplaced >= 0, "--%s needs --command or --url", outsideNames[max(misplaced, 0)]),
 			shell.If(foreign && f.samples > 0 && f.samples < 16, "--samples %d: with --command or --url it must be at least 16", f.samples),
 			shell.If(f.samples < 0 || f.samples == 1 || f.samples > 1<<30,

@@ -120,8 +120,9 @@ func (f *outsideFlags) run(ctx context.Context, g *shell.Globals, samples int, a
 	}
 	switch {
 	case r.Refuted():
-		return &shell.CommandError{Code: shell.ExitCheckFailed, What: fmt.Errorf("the claim is refuted: epsilon is at least %.4f at delta %g", r.Epsilon,
-			g.Delta), Why: "an event was likelier on one input than the claim allows", Fix: "do not rely on the claim"}
+		return &shell.CommandError{Code: shell.ExitCheckFailed,
+			What: fmt.Errorf("the claim is refuted: epsilon is at least %.4f at delta %g", r.Epsilon, g.Delta),
+			Why:  "an event was likelier on one input than the claim allows", Fix: "do not rely on the claim"}
 	case r.Interrupted:
 		return &shell.CommandError{Code: shell.ExitInterrupted, What: errors.New("interrupted"), Why: "the bound is correct for the runs so far"}
 	}
