@@ -49,8 +49,8 @@ func (e Event) String() string {
 }
 
 // LearnEvent chooses an event for tests with the given number of pairs. The arguments first and second hold
-// the outcomes of earlier pairs. Weights fit the outcomes that they come from too well. Unless features are few,
-// LearnEvent therefore takes the weights from one half of the pairs and the limit from the other half.
+// the outcomes of earlier pairs. Weights fit the outcomes that they come from too well. Unless features are
+// few, LearnEvent therefore takes the weights from one half of the pairs and the limit from the other half.
 func LearnEvent(first, second []Outcome, delta float64, tests int) Event {
 	scored := [2][]Outcome{first, second}
 	weights := estimate(scored)
