@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
@@ -91,31 +90,6 @@ func TestDeltaInvertsEpsilon(t *testing.T) {
 		require.NoError(t, r.Compose(leaves().Draw(t, "another"), 1))
 		assert.LessOrEqual(t, b.Upper, epsAt(t, r, delta).Upper)
 	})
-}
-
-func TestExtremes(t *testing.T) {
-	t.Parallel()
-	for _, q := range []float64{1e-9, 0.5, 1 - 1e-12, 1} {
-		for i, sigma := range []float64{0.01, 0.0399, 0.04, 0.3, 1, 30, 1e6} {
-			if skipped(i+int(q*8), 6) {
-				continue
-			}
-			for _, steps := range []int64{1, 1e9} {
-				r := newRDP(t, RDPConfig{}, sgd(q, sigma, steps))
-				previous := 0.0
-				for _, delta := range []float64{0.5, 1e-5, 1e-300} {
-					b := epsAt(t, r, delta)
-					require.False(t, math.IsNaN(b.Upper) || math.IsInf(b.Upper, 0), "%v %v %v %v: %+v", q, sigma, steps, delta, b)
-					require.GreaterOrEqual(t, b.Upper*refineSlack, previous, "%v %v %v %v", q, sigma, steps, delta)
-					previous = b.Upper
-				}
-				for _, eps := range []float64{0, 1, 1e9} {
-					b := deltaAt(t, r, eps)
-					require.True(t, b.Upper >= 0 && b.Upper <= 1, "%+v", b)
-				}
-			}
-		}
-	}
 }
 
 func TestEveryCurveGrowsWithItsOrder(t *testing.T) {
@@ -211,40 +185,6 @@ func TestRepeatedIsManyComposesEverywhere(t *testing.T) {
 		}
 	}
 	t.Logf("events held, over both relations, of %d: %v", 2*len(oneOfEach()), held)
-}
-
-func TestAccountantsAreConsistent(t *testing.T) {
-	t.Parallel()
-	rnd := rand.New(rand.NewPCG(3, 1))
-	all, names := oneOfEach(), []string{"basic", "advanced", "optimal"}
-	for i := range 9 {
-		if skipped(i/3, 3) {
-			continue
-		}
-		rel := []Relation{AddRemove, ReplaceOne}[i%2]
-		var events []Event
-		for range 1 + rnd.IntN(3) {
-			events = append(events, all[rnd.IntN(len(all))])
-		}
-		accounts := newAccounts(t, rel)
-		for _, name := range []string{"rdp", "zcdp", names[i%3]} {
-			a := accounts[name]
-			for _, e := range events {
-				_ = a.Compose(e, 1)
-			}
-			last := math.Inf(1)
-			for _, delta := range []float64{0, 1e-300, 1e-6, 0.5} {
-				b := epsAt(t, a, delta)
-				require.LessOrEqual(t, b.Upper, last*(1+1e-3), "%s: epsilon falls as delta grows", name)
-				last = b.Upper
-			}
-			b := epsAt(t, a, 1e-6)
-			if math.IsInf(b.Upper, 1) {
-				continue
-			}
-			require.LessOrEqual(t, deltaAt(t, a, b.Upper*(1+1e-7)).Upper, 1e-6*(1+1e-5), name)
-		}
-	}
 }
 
 func TestInvalidEvents(t *testing.T) {

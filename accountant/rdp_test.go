@@ -105,6 +105,7 @@ func TestPureBoundAndNonPrivate(t *testing.T) {
 	assert.Equal(t, math.Inf(1), epsilonOf(t, RDPConfig{}, 0.1, NonPrivate{}).Upper)
 	assert.Zero(t, epsilonOf(t, RDPConfig{}, 0.1, Repeated{NonPrivate{}, 0}).Upper)
 	assert.Zero(t, epsilonOf(t, RDPConfig{}, 0.5, GNMax{Sigma: 1000}).Upper, "a large delta alone covers a small divergence")
+	assert.Positive(t, epsilonOf(t, RDPConfig{}, 0.4, RandomizedResponse{1}).Upper, "the total variation is 0.46")
 }
 
 func TestGridEdge(t *testing.T) {

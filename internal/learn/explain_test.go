@@ -136,31 +136,6 @@ func TestNumbersAgree(t *testing.T) {
 	require.InDelta(t, 0.5, cost[4].Values[0], 1e-12)
 }
 
-// TestFrequencies holds the traces to the law they print: 100 seeds, five standard
-// deviations for each of two frequencies (false alarm below 1e-5).
-func TestFrequencies(t *testing.T) {
-	const seeds = 100
-	right, passed := 0, 0
-	for seed := range uint64(seeds) {
-		if runOf(t, "noisy-argmax", nil, seed).Steps[3].Numbers[0].Values[0] == 0 {
-			right++
-		}
-		if strings.HasPrefix(runOf(t, "confident", nil, seed).Released.Words, "That the test passed") {
-			passed++
-		}
-	}
-	near := func(p float64, n int) {
-		require.InDelta(t, p, float64(n)/seeds, 5*math.Sqrt(p*(1-p)/seeds))
-	}
-	near(runOf(t, "noisy-argmax", nil, 0).Steps[4].Numbers[1].Values[0], right)
-	steps := runOf(t, "confident", nil, 0).Steps
-	for _, n := range steps[len(steps)-1].Numbers {
-		if n.Name == "P[declined]" {
-			near(1-n.Values[0], passed)
-		}
-	}
-}
-
 func TestInteractiveOutcomes(t *testing.T) {
 	for words, inputs := range map[string]map[string]string{
 		"The label, class 1, is its own": {"prediction": "0.05,0.9,0.05", "threshold": "500"},

@@ -314,18 +314,6 @@ func TestTransformMakesWhatPrepareMade(t *testing.T) {
 	}
 }
 
-func TestTransformHoldsItsStatistics(t *testing.T) {
-	test := images(9, 2)
-	for name, cfg := range variants(40) {
-		a, b := prepare(t, images(40, 1), test, cfg), prepare(t, images(40, 7), test, cfg)
-		if name == "nothing" {
-			require.Equal(t, a.Test, b.Test)
-		} else {
-			require.NotEqual(t, a.Test, b.Test, name)
-		}
-	}
-}
-
 func TestTransformOfAReleasableKey(t *testing.T) {
 	key := testkit.Must(rng.NewKey())
 	cfg := faint(20)

@@ -134,25 +134,6 @@ func TestAReservationIsNeeded(t *testing.T) {
 	}
 }
 
-// TestMomentsRefuseReplacedRecords checks the relation. A moment is charged for records added or removed.
-// On a ledger for replaced ones it would cost half of the truth.
-func TestMomentsRefuseReplacedRecords(t *testing.T) {
-	cfg := Config{ClipNorm: 1, NoiseMultiplier: 1, Records: 2}
-	x := matrix([]float32{1, 2}, []float32{3, 4})
-	for _, relation := range []accountant.Relation{accountant.AddRemove, accountant.ReplaceOne} {
-		reserved := func() *ledger.Reservation { return testledger.Reserve(t, relation, cfg.Event()) }
-		_, mean := EstimateMean(t.Context(), rowsOf(x), cfg, reserved(), rng.SeedKey(1))
-		_, second := EstimateSecondMoment(t.Context(), rowsOf(x), 2, cfg, reserved(), rng.SeedKey(1))
-		if relation == accountant.AddRemove {
-			require.NoError(t, mean)
-			require.NoError(t, second)
-			continue
-		}
-		require.ErrorIs(t, mean, ledger.ErrUnfit)
-		require.ErrorIs(t, second, ledger.ErrUnfit)
-	}
-}
-
 func TestRefusals(t *testing.T) {
 	ctx, x := context.Background(), randomMatrix(5, 6, 1)
 	for _, cfg := range []Config{
