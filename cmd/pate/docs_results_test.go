@@ -36,7 +36,7 @@ func TestDocsShowMeasuredNumbers(t *testing.T) {
 		tables[1] += sweepRows(r)
 		require.Contains(t, text, "`results/"+filepath.Base(file)+"`", "where the numbers are")
 	}
-	tables = append(tables, poolsTable(t, filepath.Join(docs, "results", "pools"), text))
+	tables = append(tables, poolsTable(t, filepath.Join(docs, "results", "pools"), text), silosTable(t, filepath.Join(docs, "results", "silos"), text))
 	require.NoError(t, tablesAgree(text, tables))
 	for _, wrong := range []string{
 		strings.Replace(text, "| DP-SGD % |", "| DP-SGD |", 1),
@@ -171,6 +171,27 @@ func poolsTable(t *testing.T, folder, page string) string {
 			fmt.Fprintf(&b, " %s |", accuracyOf(r, m, r.EpsilonTarget))
 		}
 		fmt.Fprintf(&b, " %s | %s |\n", accuracyOf(r, experiments.Majority, 0), percentOf(rowOf(r, experiments.ReverseKNN, r.EpsilonTarget).StandardError))
+	}
+	return b.String()
+}
+
+// silosTable has a line for each epsilon of a task in silos. Votes over silos have the accuracy of votes in one place.
+func silosTable(t *testing.T, folder, page string) string {
+	files := testkit.Must(filepath.Glob(filepath.Join(folder, "*.json")))
+	require.NotEmpty(t, files)
+	var b strings.Builder
+	b.WriteString("| data | ε | one silo % | teachers by silo % | nearest over silos % | nearest in one place % | DP-SGD in one place % |\n|---|---:|---:|---:|---:|---:|---:|\n")
+	for _, file := range files {
+		r := readResult(t, file)
+		require.Contains(t, page, "`results/silos/"+filepath.Base(file)+"`", "where the numbers are")
+		for _, e := range r.EpsilonTargets {
+			fmt.Fprintf(&b, "| %s | %g |", taskName(r), e)
+			for _, m := range []string{"pknn/one-silo", experiments.GNMax, "pknn/silos", experiments.ReverseKNN, experiments.DPSGD} {
+				fmt.Fprintf(&b, " %s |", accuracyOf(r, m, e))
+			}
+			b.WriteString("\n")
+			require.Equal(t, rowOf(r, experiments.ReverseKNN, e).Runs, rowOf(r, "pknn/silos", e).Runs)
+		}
 	}
 	return b.String()
 }
