@@ -133,7 +133,6 @@ func (t *trials) improves(last trial, aim float64) bool {
 	return true
 }
 
-// A start is the result of an earlier search, and the slope of the excess there. A search begins at a start.
 type start struct{ parameter, slope float64 }
 
 // The cost jumps slightly at a noise where the accountant changes its grid. At such a jump, the search

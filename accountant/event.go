@@ -137,7 +137,6 @@ func addAttained(s *pld.Sum, e Event, n int64) (dominating bool) {
 
 var ErrInvalidEvent = errors.New("accountant: invalid event")
 
-// maxDepth bounds the nesting depth of events, in memory and in JSON.
 const maxDepth = 64
 
 func Validate(e Event) error { return validTree(e, 0) }

@@ -104,7 +104,6 @@ func (t *terms) flatten(e Event, count int64) {
 	}
 }
 
-// alone returns the terms of count runs of e, and adds nothing to t.
 func (t *terms) alone(e Event, count int64) *terms {
 	inner := &terms{rel: t.rel, err: t.err}
 	inner.flatten(e, count)

@@ -222,7 +222,6 @@ func (p *PLD) epsilon(ctx context.Context, delta float64) (Bound, error) {
 	return b, nil
 }
 
-// rdp returns an RDP account of the same events, whose bounds are also valid.
 func (p *PLD) rdp() *RDP {
 	r, _ := NewRDP(RDPConfig{Relation: p.cfg.Relation}) // NewPLD checked the relation
 	r.terms = p.terms                                   // read only

@@ -129,7 +129,6 @@ func (r *Risk) Tradeoff(fpr float64) (Interval, error) {
 	return Interval{1 - v.Upper, 1 - v.Lower}, nil
 }
 
-// riskEdge is an epsilon beyond which the remaining delta is negligible.
 const riskEdge = 50
 
 // tpr is TPR for one direction of the pairs. The bound is the minimum over g = e^epsilon > 0 of the convex

@@ -40,7 +40,6 @@ func sampledDiscreteGaussianCurve(q, sigma float64) curve {
 // is a valid bound.
 const smallSigma = 0.04
 
-// maxBinomial is the largest integer order whose moment is summed exactly.
 const maxBinomial = 64
 
 type sampledGaussian struct {

@@ -121,8 +121,8 @@ func thresholdChance(sigma float64, threshold int64) (func(counts []int64) float
 // The functions below return the probability that one class wins against all rivals under continuous noise,
 // if the count of each rival is lower by x noise scales. For one rival, tests compare with closed forms.
 
-// gaussianAhead is for GNMax: the integral of phi(z) Phi(z+x)^rivals dz. The step of the trapezoid rule makes
-// the result exact to rounding, as in gaussianArgmax.
+// gaussianAhead returns the integral of phi(z) Phi(z+x)^rivals dz, for GNMax. The trapezoid rule has the step
+// of gaussianArgmax, so the result is exact to rounding.
 func gaussianAhead(x float64, rivals int) float64 {
 	if rivals == 1 {
 		return math.Erfc(-x/2) / 2
@@ -140,7 +140,7 @@ func gumbelAhead(x float64, rivals int) float64 {
 	return 1 / (1 + float64(rivals)*math.Exp(-x))
 }
 
-// oneSidedAhead is for permute-and-flip: integral_0^1 (1-uy)^rivals du with y = e^-x.
+// oneSidedAhead returns integral_0^1 (1-uy)^rivals du with y = e^-x, for permute-and-flip.
 func oneSidedAhead(x float64, rivals int) float64 {
 	y, k := math.Exp(-x), float64(rivals+1)
 	if y == 0 {

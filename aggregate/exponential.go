@@ -108,7 +108,6 @@ func (t turns) noise() (string, []uint64) {
 
 func (turns) decide(counts, noise []int64) Answer { return firstAccepted(counts, noise) }
 
-// appendTurn appends a turn to noise. The turn is accepted if max - n_class <= distance.
 func appendTurn(noise []int64, class, distance int64) []int64 { return append(noise, class, distance) }
 
 // firstAccepted returns the class of the first accepted turn. It reads all turns, whatever the votes are.
@@ -123,7 +122,6 @@ func firstAccepted(counts, turns []int64) Answer {
 	return Answer{Label: label, Answered: true}
 }
 
-// twiceOver returns 2/scale, rounded up.
 func twiceOver(scale float64) float64 {
 	eps := 2 / scale
 	if math.FMA(eps, scale, -2) < 0 {

@@ -114,8 +114,8 @@ type gaussianNoise struct{ *rng.DiscreteGaussian }
 
 func (noise gaussianNoise) reach(int) float64 { return gaussianReach * noise.Sigma() }
 
-// cdf adds up the lower tail: F(m) = p(m) S(m) with S(m) = 1 + S(m-1) p(m-1)/p(m). The upper half is 1 minus
-// the upper tail, which equals the lower tail by symmetry.
+// cdf tabulates the distribution function F at -reach to reach. For the lower half, F(m) = p(m) S(m) with
+// S(m) = 1 + S(m-1) p(m-1)/p(m). The upper half follows by symmetry.
 func (noise gaussianNoise) cdf(reach int64) latticeCDF {
 	c := newLatticeCDF(reach)
 	sigma := noise.Sigma()

@@ -76,7 +76,8 @@ func (noise laplaceNoise) reach(classes int) float64 {
 	return noise.Scale() * (42 + math.Log(float64(classes)))
 }
 
-// cdf uses P[Z <= -m] = P[Z >= m] = r^m/(1+r) for m > 0, with r = exp(-1/Scale).
+// cdf tabulates the distribution function at -reach to reach. It uses P[Z <= -m] = P[Z >= m] = r^m/(1+r)
+// for m > 0, with r = exp(-1/Scale).
 func (noise laplaceNoise) cdf(reach int64) latticeCDF {
 	c := newLatticeCDF(reach)
 	b := noise.Scale()

@@ -47,7 +47,6 @@ func start(m interface{ Event() accountant.Event }, rule rule, r *ledger.Reserva
 
 func (s *session) Releasable() bool { return s.key.Releasable() }
 
-// question is the rule for a query, with public values on which the noise may depend.
 type question struct {
 	rule   rule
 	public []uint64
@@ -154,7 +153,6 @@ func (g *answerPages) answer(query uint64) (Answer, bool) {
 	return a, code != 0
 }
 
-// add stores the answer to a query without a stored answer.
 func (g *answerPages) add(query uint64, a Answer) {
 	p := g.page(query)
 	if p == nil {

@@ -34,7 +34,6 @@ const (
 	maxFeatures = 1 << 24 // features of a schema read from JSON
 )
 
-// cell is the text of a table cell. In JSON, a cell that is not UTF-8 is an object with base64.
 type cell string
 
 type otherCell struct {

@@ -10,7 +10,6 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// rowSource yields rows of numbers in order, any number of times.
 type rowSource interface {
 	size() (rows, cols int)
 	// each calls visit with every row in order. The row is valid only during the call.
@@ -47,7 +46,6 @@ func (c *contentNames) name(hash [16]byte) (unit, group string) {
 	return unit, unit[:len("content/")+2*len(hash)]
 }
 
-// nameUnits names units by the content of rows, unless units were given. Rows without labels are an error.
 func (t *Table) nameUnits() error {
 	if len(t.Labels) == 0 {
 		return wrong(t.path, "has no labels", "a model is trained on labelled rows",
@@ -106,8 +104,6 @@ func (s some) each(visit func(i int, row []float64) error) error {
 	})
 }
 
-// scale transforms columns to mean 0 and deviation 1 over public rows. The zero scale, for pixels, changes
-// nothing.
 type scale struct {
 	Mean []float64 `json:"mean,omitempty"`
 	SD   []float64 `json:"sd,omitempty"` // 0 if the column is constant over public rows
@@ -148,7 +144,6 @@ func fitScale(path string, public rowSource) (scale, error) {
 // tails than columns of a table.
 const numbersClip = 6
 
-// apply sets dst to the scaled row. A NaN becomes the public mean.
 func (s scale) apply(dst []float32, row []float64) {
 	for j, v := range row {
 		switch {

@@ -29,7 +29,6 @@ type folderFile struct {
 	class string // name of the file's folder, "" if the file is not in a folder of its own
 }
 
-// pictureRows reads the images of a folder one at a time, resized to one shape.
 type pictureRows struct {
 	dir   string
 	files []folderFile
@@ -40,8 +39,8 @@ func isPicture(name string) bool {
 	return slices.Contains([]string{".png", ".jpg", ".jpeg", ".gif"}, strings.ToLower(filepath.Ext(name)))
 }
 
-// listFiles returns the wanted files of a folder and of the folders in it, sorted by name. Names that begin
-// with a dot are left out.
+// listFiles returns the wanted files of a folder and of its subfolders, sorted by name. Names that begin with
+// a dot are left out.
 func listFiles(dir, what string, wanted func(name string) bool) ([]folderFile, error) {
 	var files []folderFile
 	top, err := os.ReadDir(dir)
@@ -75,8 +74,7 @@ func listFiles(dir, what string, wanted func(name string) bool) ([]folderFile, e
 	return files, nil
 }
 
-// shapeOfPictures returns the common shape of all public images. The shape has three channels if any image
-// has colour.
+// shapeOfPictures returns the common shape of all public images, with three channels if any image has colour.
 func shapeOfPictures(dir string, files []folderFile, size Shape) (Shape, error) {
 	shape := size
 	for i, f := range files {
@@ -103,7 +101,7 @@ func shapeOfPictures(dir string, files []folderFile, size Shape) (Shape, error) 
 	return shape, nil
 }
 
-// openPicture reads the size of an image and, if pixels is set, the pixels. Too many pixels are an error.
+// openPicture reads the size of an image and, if pixels is true, the pixels. Too many pixels are an error.
 func openPicture(path string, pixels bool) (cfg image.Config, img image.Image, err error) {
 	f, err := unpack.Open(path)
 	if err != nil {
@@ -143,8 +141,8 @@ func (r *pictureRows) each(visit func(i int, row []float64) error) error {
 	return nil
 }
 
-// resample writes the planes of an image, grey or red, green and blue, with values in [0, 1]. Each new pixel
-// is the mean of the source pixels that it covers or, if it covers none, the nearest source pixel.
+// resample writes the planes of an image, grey or red, green and blue, to dst, with values in [0, 1]. Each
+// new pixel is the mean of the source pixels that it covers or, if it covers none, the nearest source pixel.
 func resample(dst []float64, img image.Image, shape Shape) {
 	b := img.Bounds()
 	plane := shape.Rows * shape.Cols

@@ -168,7 +168,6 @@ func (d *declared) setEdges(texts []string) error {
 	return nil
 }
 
-// bins returns the number of bins. The last bin holds missing values if they are declared.
 func (d declared) bins() int {
 	n := len(d.values)
 	if d.edges != nil {
@@ -205,7 +204,6 @@ func (r *Ranges) Bins() []int {
 	return n
 }
 
-// noTexts refuses a column of texts without public texts.
 func noTexts(column string) error {
 	if column == "" {
 		return nil

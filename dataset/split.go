@@ -79,7 +79,6 @@ func splitTable(t *Table, p Protocol, keep []string, declared *Ranges) (task Tas
 	return task, task.validate()
 }
 
-// parts returns the rows of the private part, the pool and the test set. An empty part is an error.
 func (t *Table) parts(p Protocol) (parts [3][]int, err error) {
 	keys := t.groups
 	if keys == nil {

@@ -290,7 +290,6 @@ func (s Schedule) validate(steps int) error {
 	return nil
 }
 
-// share returns the learning rate of a step, divided by Config.LearningRate. Steps count from 0.
 func (s Schedule) share(step, steps int) float64 {
 	if step < s.Warmup {
 		return float64(step+1) / float64(s.Warmup)

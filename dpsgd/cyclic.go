@@ -31,7 +31,8 @@ func (y cyclic) validate(c Config) error {
 	return nil
 }
 
-// inTurn returns the probability that a record joins a batch of its turn, where q is the mean over all turns.
+// inTurn returns the sampling probability of a record in the record's turn, where q is the mean over all
+// turns.
 func (y cyclic) inTurn(q float64) float64  { return math.Min(1, float64(y.bands)*q) }
 func (cyclic) probability(p Phase) float64 { return p.SamplingProbability }
 

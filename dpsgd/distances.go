@@ -175,7 +175,6 @@ func (t *trainer) observeDistances(phase Phase) {
 	d.Observe(step)
 }
 
-// chosen returns a random subset of at most n rows, in random order.
 func chosen(rows []int, n int, s *rng.Stream) []int {
 	out := slices.Clone(rows)
 	n = min(n, len(out))

@@ -51,7 +51,6 @@ func (w *meanWorker) addMeans(sum []float32, records []int, clip Clip, of func(r
 	return tally
 }
 
-// addMean adds the clipped mean of the rows' gradients to w.run.
 func (w *meanWorker) addMean(data Data, rows []int, clip Clip) Tally {
 	clear(w.gradient)
 	inner := w.inner.AddClipped(w.gradient, data, rows, FlatClip(math.Inf(1)))
@@ -88,7 +87,6 @@ func (w *meanWorker) addMean(data Data, rows []int, clip Clip) Tally {
 	return tally
 }
 
-// unitModel trains a model on records of several rows (see Data.Ends).
 type unitModel struct{ Model }
 
 // forRecords returns a model whose rows are the records of data, not the packed or single rows.

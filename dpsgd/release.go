@@ -38,7 +38,6 @@ type release struct {
 	scratch []*scratch // of each goroutine
 }
 
-// setting holds the public parameters of a step.
 type setting struct {
 	probability     float64 // that a given record is in the batch
 	sampling        Sampling
@@ -117,7 +116,6 @@ func (r *release) set(s setting) error {
 	return r.setNoise(s)
 }
 
-// floors returns the argument floors of newGrid.
 func (r *release) floors() int {
 	if r.banded == nil {
 		return 0
@@ -199,8 +197,6 @@ type scratch struct {
 	streams *rng.Streams // noise streams of the spans of this step; nil before the first draw
 }
 
-// pieces yields a buffer for each piece of the parameters low to high-1. The buffer has the length of the
-// piece.
 func (s *scratch) pieces(low, high int) iter.Seq[[]float64] {
 	return func(yield func([]float64) bool) {
 		for ; low < high; low += pieceLength {

@@ -207,7 +207,6 @@ func foldFloats(lane []float64, sum []float32, fresh bool) {
 	}
 }
 
-// readFloats sets dst to the sum of all lanes, from parameter low on.
 func (s *summer) readFloats(dst []float64, low int) {
 	clear(dst)
 	for _, lane := range s.floats {

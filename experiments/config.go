@@ -121,7 +121,6 @@ type Config struct {
 	hash  func() [32]byte // hash of Task, computed once
 }
 
-// point is the comparison of all methods at one target epsilon.
 type point struct {
 	Config
 	epsilon float64

@@ -82,7 +82,6 @@ func (c Config) outlinePool(points []point, add addStep, data float64) {
 	}
 }
 
-// compareDrawn draws a pool for each target, and runs the methods with a student on this pool.
 func compareDrawn(ctx context.Context, c Config, seed int) (rows []Row, first *Diagnostics, err error) {
 	points, err := c.points(ctx)
 	if err != nil {

@@ -98,7 +98,6 @@ func (c Config) modelRow(plan recipe.Plan, m recipe.Row) (Row, error) {
 	return row, err
 }
 
-// runUnprotected trains the models that have neither privacy nor teachers.
 func runUnprotected(ctx context.Context, c Config) ([]Row, error) {
 	var rows []Row
 	if c.wants(Majority) {

@@ -211,8 +211,7 @@ func (x *extraction) key(ctx context.Context, kind string) ([sha256.Size]byte, e
 
 const probes = 3
 
-// probe returns the features of three test images: zero, constant and negative, and with different
-// neighbouring pixels.
+// probe returns the features of three test images: zeros, a negative constant, and changing pixels.
 func (x *extraction) probe() []float32 {
 	img, dst := make([]float32, x.shape.Pixels()), make([]float32, probes*x.dim)
 	for k := range probes {

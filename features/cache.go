@@ -163,7 +163,6 @@ func (f cacheFile) write(w io.Writer, x rows) error {
 	return nil
 }
 
-// read sets the rows of x from the file. A damaged file is an error.
 func (f cacheFile) read(ctx context.Context, path string, x rows, workers int) error {
 	file, err := os.Open(path)
 	if err != nil {

@@ -26,7 +26,6 @@ func Cosines(count int, width float64) string {
 	return fmt.Sprintf("%s%d:%.2g", cosinesPrefix, count, width)
 }
 
-// cosines is the extractor of [Cosines]. The cosines and sines of a row of d columns have squared norm d.
 type cosines struct {
 	pairs int // of a cosine and a sine
 	width float64

@@ -170,7 +170,7 @@ func (w wave) at(i, n int) float64 {
 	return c
 }
 
-// weight returns the factor of w that anglePairs the transpose of the analysis matrix into its inverse.
+// weight returns the factor of w by which the transpose of the analysis matrix becomes the inverse matrix.
 func (w wave) weight(n int) float64 {
 	if w.k == 0 || w.k == n/2 {
 		return 1 / float64(n)
@@ -227,8 +227,8 @@ func (s spectrum) parts(angle, k, l int) (ee, oo, eo, oe float64) {
 	return (pp + pm + mp + mm) / 4, (pp - pm - mp + mm) / 4, (pp - pm + mp - mm) / 4, (pp + pm - mp - mm) / 4
 }
 
-// coefficient returns the factor of input coefficient (a, b) in output coefficient (sineRow, sineCol, part)
-// of the same frequency, from the table at [bank].
+// coefficient returns the factor of the input coefficient (a, b) in the output coefficient (sineRow, sineCol,
+// part) of the same frequency, by the table in the comment on bank.
 func (s spectrum) coefficient(angle int, a, b wave, sineRow, sineCol bool, part int) float64 {
 	ee, oo, eo, oe := s.parts(angle, a.k, b.k)
 	sameRow := a.sine == sineRow

@@ -119,7 +119,8 @@ func (g *hogGrid) extract(dst, img []float32) {
 // slack is the number of values that are computed at once. The lines have slack values before and after them.
 const slack = 8
 
-// gradients sets length and turn. At the border, a pixel takes the place of its missing neighbour.
+// gradients sets length and turn to the lengths and directions of the gradients of the square roots of img.
+// At the border, a pixel replaces its missing neighbour.
 func (g *hogGrid) gradients(img []float32) {
 	kernel.SquareRoots(g.plain, img)
 	rows, cols := g.shape.Rows, g.shape.Cols

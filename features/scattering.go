@@ -30,7 +30,6 @@ type Scattering struct {
 
 const Channels = 1 + scales*angles + angles*angles
 
-// maxScatteringSide bounds the size of the tables, which grows with the cube of the side.
 const maxScatteringSide = 128
 
 // NewScattering returns the transform for images of the given shape, with sides of 5 to 128 pixels.

@@ -85,7 +85,6 @@ type signal struct {
 	channel int
 }
 
-// sides is the number of angles in a pair.
 const sides = 2
 
 func (p *scatteringPlan) load(image grid, pixels []float32, x blas32.General) {
@@ -183,7 +182,6 @@ func (p *scatteringPlan) collect(dst blas32.General, channel int, from grid, lan
 
 const lanes = 8
 
-// point is the number of values in a point of a grid: one complex or two real signals.
 const point = 2 * lanes
 
 type grid struct {
@@ -242,7 +240,6 @@ func (m matrix) alongRows(dst, src grid) {
 	kernel.MulAB(dst.data, dst.row, m.v, m.n, src.data, src.row, m.m, src.cols*point, m.n)
 }
 
-// alongCols multiplies the first rows of src by m along the second dimension.
 func (m matrix) alongCols(dst, src grid, rows int) {
 	for r := range rows {
 		kernel.MulAB(dst.at(r, 0), point, m.v, m.n, src.at(r, 0), point, m.m, point, m.n)

@@ -56,8 +56,6 @@ func (t *table) find(u uint64) (x uint64, ok bool) {
 	return t.search(u)
 }
 
-// search finds X if the slot of u does not determine it (see index). It returns false if the table does not
-// determine X.
 func (t *table) search(u uint64) (x uint64, ok bool) {
 	m := int(t.guide[u>>(uBits-guideBits)] % open)
 	tails := t.tails[m:]

@@ -77,7 +77,6 @@ func (k Key) DeriveBytes(label string, data []byte) Key {
 	return k.child(append(k.message(scratch[:0], domainBytes, label), data...))
 }
 
-// message begins the inner input of HMAC: the padded secret, the number of the method and the label.
 func (k Key) message(b []byte, domain byte, label string) []byte {
 	if k.secret == nil {
 		panic("rng: zero Key: make one with NewKey or SeedKey")

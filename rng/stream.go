@@ -114,7 +114,6 @@ func (s *Streams) Of(ids ...uint64) *Stream {
 	return &s.stream
 }
 
-// finish sets s.sum to the hash of text, from the given state after a first block.
 func (s *Streams) finish(state, text []byte) {
 	if err := s.hash.UnmarshalBinary(state); err != nil {
 		panic("rng: " + err.Error()) // state comes from such a hash

@@ -23,7 +23,6 @@ func HeadFile(path string) string { return path + ".head" }
 // identify inputs.
 func IDFile(path string) string { return path + ".id" }
 
-// target returns the file to which a link at path points, or else path.
 func target(path string) string {
 	if _, err := os.Readlink(path); err != nil {
 		return path
@@ -94,7 +93,6 @@ func replaces(path string) bool {
 	return there && err == nil
 }
 
-// readHead reads a head from a file. A missing file gives the zero Head.
 func readHead(path string) (ledger.Head, error) {
 	f, err := durable.OpenRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {

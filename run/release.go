@@ -75,7 +75,6 @@ func (s *Session) charge(ctx context.Context) (err error) {
 	return crash.Point(ctx, "reserved")
 }
 
-// keyFile returns the path of the run's own key, or "" if the caller gave a key or a seed.
 func (s *Session) keyFile() string {
 	if !s.run.given().IsZero() {
 		return ""

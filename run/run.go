@@ -161,7 +161,6 @@ func (r *Run) look() (account ledger.Config, fresh bool, err error) {
 func (r Run) own() bool    { return r.New.Run != "" }
 func (r Run) seeded() bool { return r.Seed != nil || !r.Key.IsZero() && !r.Key.Releasable() }
 
-// given returns Run.Key, or the key of Run.Seed, or the zero key if the run has its own key.
 func (r Run) given() rng.Key {
 	if r.Seed != nil {
 		return rng.SeedKey(*r.Seed)

@@ -82,7 +82,6 @@ func NewMean(cfg MeanConfig) (*Mean, error) {
 	return m, nil
 }
 
-// meanBits is log2 of the least number of grid units in the noise.
 const meanBits = 30
 
 // Event returns the event of one release.

@@ -167,7 +167,6 @@ func newSmoothMedian(cfg SmoothMedianConfig, bits int) (*SmoothMedian, error) {
 	return m, nil
 }
 
-// smoothSlack bounds the relative rounding error of a smooth sensitivity.
 const smoothSlack = 1e-11
 
 // Event returns the event of one release.
@@ -228,5 +227,4 @@ func (g grid) round(x float64) int64 {
 
 func (g grid) value(units int64) float64 { return float64(units) * g.unit }
 
-// within reports whether x is in [low, high]. It is false for NaN.
 func within(x, low, high float64) bool { return x >= low && x <= high }

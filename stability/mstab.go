@@ -208,7 +208,6 @@ type oneShot struct {
 	release []uint64 // pi(d) in units of 2^-64; pi is 1 beyond the end
 }
 
-// maxTable bounds the number of distances with a release probability below 1.
 const maxTable = 1 << 22
 
 func newOneShot(epsilon, delta float64) (oneShot, error) {

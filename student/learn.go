@@ -243,7 +243,6 @@ func gather(x Matrix, labels, rows []int, classes int) teachers.Dataset {
 	return out
 }
 
-// columns returns for every class its index in present, or -1 if it is not in present.
 func columns(present []int, classes int) []int {
 	at := slices.Repeat([]int{-1}, classes)
 	for k, c := range present {
@@ -252,7 +251,6 @@ func columns(present []int, classes int) []int {
 	return at
 }
 
-// blockRows is the number of rows in a block. It bounds the memory and the time between checks of ctx.
 const blockRows = 256
 
 func transposed(m Matrix) Matrix {
@@ -285,7 +283,6 @@ func forBlocks[S any](ctx context.Context, n int, do func(scratch *S, from, to i
 	return cancelled(ctx)
 }
 
-// resized returns m with new dimensions and undefined values. It reuses the memory if possible.
 func resized(m *Matrix, rows, cols int) Matrix {
 	if cap(m.Data) < rows*cols {
 		*m = dense.New(rows, cols)

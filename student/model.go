@@ -143,7 +143,7 @@ func temper(scores Matrix, power float64) {
 	}
 }
 
-// doubt limits the loss of a candidate that gives the true label probability 0.
+// doubt is added to the probabilities of a candidate, to limit the loss if the true label has probability 0.
 const doubt = 0.01
 
 // bestPower returns the power for temper with which the labels are most probable: temperature scaling (Guo et

@@ -34,7 +34,6 @@ type Progress struct {
 	Done, Total int
 }
 
-// maxRows is the size of the largest pool. Comparing all pairs of rows takes time proportional to rows².
 const maxRows = 200_000
 
 // Pool is the part of a student that needs public rows and no labels. It is immutable. Concurrent calls are

@@ -116,8 +116,6 @@ func (p *projection) start(components, features int, rnd *rand.Rand) Matrix {
 	return basis
 }
 
-// walk centres and scales consecutive blocks of x. It calls do with each block and with the product of the
-// block and basis.
 func (p *projection) walk(ctx context.Context, x, basis Matrix, do func(centred, part Matrix)) error {
 	const share = blockRows / 4
 	work, parts := dense.New(min(blockRows, x.Rows), x.Cols), dense.New(min(blockRows, x.Rows), basis.Cols)

@@ -250,7 +250,6 @@ func (n Noise) check() error {
 	return nil
 }
 
-// density returns the density of continuous noise at x, or the probability of the integer x.
 func (n Noise) density(x float64) float64 {
 	z, t := x/n.Scale, 1/n.Scale
 	switch {

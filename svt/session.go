@@ -15,7 +15,6 @@ import (
 // ErrExhausted matches the error of a query after the run has stopped.
 var ErrExhausted = errors.New("svt: exhausted")
 
-// run is a run of a mechanism. It stores its answers, so that a repeated query gets the same answer.
 type run[A any] struct {
 	drawn
 	key       rng.Key

@@ -82,7 +82,6 @@ func (c *checkpoint) bind(t int, share Dataset) []byte {
 	return binding
 }
 
-// load copies the saved votes of teacher t to column, or returns false if no valid file exists.
 func (c *checkpoint) load(t int, share Dataset, column []int) (bool, error) {
 	f, err := os.Open(c.path(t))
 	if errors.Is(err, fs.ErrNotExist) {

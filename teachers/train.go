@@ -40,7 +40,6 @@ type Config struct {
 // queryRows is the number of queries per call of a model. Train checks ctx between calls.
 const queryRows = 512
 
-// savesAtOnce is the largest number of concurrent writes. Each write keeps a teacher's data in memory.
 const savesAtOnce = 8
 
 // TrainPart trains the teachers t with t mod parts = part, and saves their votes in the checkpoint folder.

@@ -30,7 +30,6 @@ type balance struct {
 	byText map[string]*charge
 }
 
-// charge is one event and its number of reservations.
 type charge struct {
 	event   accountant.Event
 	text    string // JSON of the event

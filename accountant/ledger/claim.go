@@ -62,7 +62,7 @@ func (b *balance) claim(method accountant.Method, delta float64, more ...*charge
 }
 
 // total returns the epsilon of all reservations. In mode Reserved it is a guarantee. In mode Filter it is the
-// result of onOrders, which is not a guarantee.
+// result of onOrders, which is no guarantee.
 func (b *balance) total() (Claim, error) {
 	if b.memo != nil {
 		return *b.memo, nil

@@ -52,7 +52,6 @@ func checkID(id string) error {
 	return nil
 }
 
-// order is a Rényi order, which may be infinite in JSON.
 type order float64
 
 func (o order) MarshalJSON() ([]byte, error) {

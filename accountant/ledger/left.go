@@ -109,7 +109,6 @@ func (l *Ledger) trial() (accountant.Accountant, error) {
 	return &trial{balance: b, method: b.cfg.Method()}, nil
 }
 
-// trial is an accountant for all reservations and one more event.
 type trial struct {
 	balance *balance
 	method  accountant.Method

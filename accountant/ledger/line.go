@@ -172,7 +172,6 @@ func decode(text []byte) (line, error) {
 	return l, nil
 }
 
-// scanner parses a line from left to right, up to the first error.
 type scanner struct {
 	rest []byte
 	last []byte // result of quoted
@@ -197,7 +196,6 @@ func (s *scanner) literal(want string) {
 	}
 }
 
-// key reads one of the names, with its closing quote and colon.
 func (s *scanner) key(names ...string) string {
 	if s.err != nil {
 		return ""

@@ -64,7 +64,6 @@ func momentsOf(rs []runs) lossMoments {
 	return m
 }
 
-// roundUp raises a bound by more than its rounding error.
 func roundUp(eps float64) float64 {
 	if math.IsNaN(eps) {
 		return math.Inf(1)

@@ -40,7 +40,7 @@ func (n *nearest) first() []near {
 	return n.kept
 }
 
-// cut keeps the k nearest candidates, by quickselect (Hoare 1961).
+// cut keeps the k candidates with the smallest distances, by quickselect (Hoare 1961).
 func (n *nearest) cut() {
 	h := n.kept
 	if len(h) < n.k {

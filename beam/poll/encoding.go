@@ -76,7 +76,6 @@ func countIf[T any](all []T, is func(T) bool) (n int) {
 	return n
 }
 
-// listed reports whether a list of n teachers is shorter than a bitmap of this many words.
 func listed(n, words int) bool { return n < 4*words }
 
 func appendVoted(b []byte, voted []uint64, n int) []byte {

@@ -263,7 +263,6 @@ func (s Shape) String() string {
 	return fmt.Sprintf("%dx%dx%d", s.Rows, s.Cols, s.Channels)
 }
 
-// maxSize bounds the number of values of an example, and of parameters of a model.
 const maxSize = 1 << 30
 
 func (s Shape) valid() bool {

@@ -77,7 +77,6 @@ type InPlace interface {
 	InPlace()
 }
 
-// architecture is a valid, immutable sequence of layers with a loss, without parameters.
 type architecture struct {
 	shapes  []Shape // of the input, then of each layer's output
 	layers  []Layer

@@ -157,10 +157,8 @@ func (w window) output(in Shape, channels int) (Shape, error) {
 	return Image(w.count(in.Rows), w.count(in.Cols), channels), nil
 }
 
-// count returns the number of places of the window along a side of n positions.
 func (w window) count(n int) int { return (n+2*w.padding-w.kernel)/w.stride + 1 }
 
-// origins returns the offset of the first value in each place of a window without padding.
 func (w window) origins(in Shape) []int {
 	var offsets []int
 	for r := range w.count(in.Rows) {

@@ -69,8 +69,6 @@ func advise(r *experiments.Result) []advice {
 	return out
 }
 
-// contest holds the private methods at one target. The leaders are the best method and all methods that do
-// not differ significantly from it.
 type contest struct {
 	epsilon float64
 	rows    map[string]experiments.Row

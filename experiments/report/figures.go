@@ -120,8 +120,6 @@ func standardError(row experiments.Row) float64 {
 	return math.Hypot(row.StandardError, *row.SD/math.Sqrt(float64(len(row.Runs))))
 }
 
-// labelCharts draws the number of labels that each method with teachers released, and the fraction of correct
-// labels.
 func labelCharts(r *experiments.Result) []template.HTML {
 	halves := []figure.Size{
 		{Class: "wide", Width: 425, Height: 280, Left: 46, Right: 158, Font: 12},
@@ -155,7 +153,6 @@ func labelError(r *experiments.Result, row experiments.Row) float64 {
 	return math.Sqrt(row.LabelAccuracy * (1 - row.LabelAccuracy) / n)
 }
 
-// gapFigure draws a histogram of vote gaps, which depend on the private data and are not charged.
 func gapFigure(r *experiments.Result, mark string) figure.Figure {
 	f := figure.Figure{Title: "Queries against the votes between the first and the second class", Mark: mark,
 		X: figure.Axis{Label: fmt.Sprintf("votes between the first and the second class, of %d", r.Teachers)}, Y: figure.Axis{Label: "queries"}}

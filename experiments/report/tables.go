@@ -154,7 +154,6 @@ func noiseCell(row experiments.Row) string {
 	}
 }
 
-// classTable is the recall of each class by each method at one target.
 type classTable struct {
 	At      string
 	Open    bool // shown expanded
@@ -232,7 +231,6 @@ type waterfall struct {
 	Known string
 }
 
-// step is an accuracy (a level), or the difference between two levels.
 type step struct {
 	Name  string
 	Value string

@@ -17,8 +17,8 @@ import (
 	"github.com/pate-go/pate/svt"
 )
 
-// brokenLaw is a published, non-private variant of the sparse vector technique (Lyu, Su, Li 2017), with a
-// counterexample.
+// brokenLaw is a published variant of the sparse vector technique that is not private (Lyu, Su, Li 2017),
+// with two inputs that refute it.
 type brokenLaw struct {
 	name, mistake string
 	epsilon       float64 // claimed epsilon
@@ -94,10 +94,10 @@ func laplaceNoise(rnd *rand.Rand, scale float64) float64 {
 	return x
 }
 
-// noisyValue is a wrong sparse vector technique from lecture notes of 2011. For the query above the threshold
-// it releases the noisy value of the comparison. After many queries below the threshold, a small value shows
-// that the noisy threshold was low. Such an output has probability at most 1e-5, so ByRuns misses it and
-// ByLaw finds it.
+// noisyValue audits a wrong sparse vector technique from lecture notes of 2011. For the query above the
+// threshold, it releases the noisy value that was compared. After many queries below the threshold, a small
+// noisy value shows that the noisy threshold was low. Such an output has probability at most 1e-5, so ByRuns
+// misses it and ByLaw finds it.
 func noisyValue() Target {
 	const below, b1, b2, low = 16, 2, 4, -4.0
 	cdf := func(x float64) float64 {
@@ -156,8 +156,8 @@ func gapRelease(distance float64) side[bool] {
 }
 
 // floatingPoint audits textbook Laplace noise b log u, where u is uniform with 53 bits and sums are float64
-// (Mironov 2012). Gaps between the possible sums depend on the true value. The auditor tests which of the two
-// true values can produce a released number.
+// (Mironov 2012). The true value determines which sums are possible. The auditor tests which of two true
+// values can give the released sum.
 func floatingPoint() Target {
 	noise := func(u float64, sign float64) float64 { return sign * math.Log(u) }
 	reachable := func(from, x float64) bool {
@@ -199,8 +199,8 @@ func brokenSGD() []Target {
 	}, fixedBatches()...)
 }
 
-// batchClipped clips the mean gradient of a batch instead of each record's gradient, as in lecture notes. The
-// norm of the sum of n gradients may then be n times the clip norm.
+// batchClipped is a model that clips the mean gradient of a batch instead of each record's gradient, as in
+// lecture notes. The sum of n gradients may then have n times the clip norm.
 type batchClipped struct{ dpsgd.Model }
 
 func (m batchClipped) Worker() dpsgd.Worker { return batchClippedWorker{m.Model.Worker()} }
@@ -253,8 +253,8 @@ func fixedBatches() []Target {
 	}
 }
 
-// largestBatch returns the distribution of the largest batch sum, in buckets. One sum has mean shift, and all
-// other sums have mean 0:
+// largestBatch returns the distribution of the largest batch sum, in intervals. One sum has mean shift, and
+// all other sums have mean 0:
 //
 //	P[largest <= x] = Phi(x/sigma)^(steps-1) Phi((x-shift)/sigma)
 func largestBatch(steps int, sigma, shift float64) []float64 {
@@ -311,7 +311,8 @@ func binomial(n int, logOdds float64) []float64 {
 	return law
 }
 
-// anyOf returns two log probabilities: none of n runs is good, and at least one run is good.
+// anyOf returns two log probabilities: no run of n is good, and at least one run is good. Each run is good
+// with log odds logOdds.
 func anyOf(n int, logOdds float64) []float64 {
 	none := -float64(n) * math.Log1p(math.Exp(logOdds))
 	return []float64{none, math.Log(-math.Expm1(none))}
@@ -328,8 +329,8 @@ func halfLines(survival func(float64) float64) []float64 {
 	return append(law, math.Log1p(-above))
 }
 
-// Permute-and-flip is wrongly charged as the exponential mechanism. Both have epsilon 2/flipScale, but only
-// the log-ratios of the exponential mechanism are in an interval of length epsilon.
+// exponential is the wrong claim for permute-and-flip. Both mechanisms have epsilon 2/flipScale, but only the
+// exponential mechanism has log-ratios in an interval of length epsilon.
 const flipScale, flips = 10.0, 500
 
 var exponential = profile(accountant.Repeated{

@@ -13,19 +13,19 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Options controls the effort of audits.
 type Options struct {
 	Key rng.Key // source of all randomness; rng.SeedKey makes an audit repeatable
-	// Alpha is the probability that at least one true claim is refuted. It is divided equally among random
-	// audits.
+	// Alpha is the probability that at least one true claim is refuted. It is divided equally among the
+	// random audits.
 	Alpha float64
-	// Delta is the delta for privacy profiles. 0 means 0.01 for runs, 1e-5 for laws, 1e-8 for canaries.
+	// Delta is the delta for privacy profiles. For 0, it is 0.01 for runs, 1e-5 for laws and 1e-8 for
+	// canaries.
 	Delta float64
 	// Runs, if not 0, replaces the number of runs on each input.
 	Runs int
-	// Workers is the number of concurrent audits. 0 means GOMAXPROCS.
+	// Workers is the number of concurrent audits, or 0 for GOMAXPROCS.
 	Workers int
-	// Progress, if not nil, is called concurrently with the amount of finished work and of all work.
+	// Progress, if not nil, is called concurrently with the amounts of finished work and of all work.
 	Progress func(done, total int)
 }
 
@@ -35,7 +35,7 @@ type Result struct {
 	Seconds float64
 }
 
-// Run audits all targets and returns the results in their order.
+// Run audits all targets, and returns the results in the order of the targets.
 func Run(ctx context.Context, targets []Target, opt Options) ([]Result, error) {
 	if opt.Key.IsZero() {
 		return nil, errors.New("controls: Key is missing")
@@ -113,8 +113,8 @@ func (t Target) run(ctx context.Context, opt Options, byChance int, report func(
 	return Result{Target: t, Finding: f, Seconds: time.Since(started).Seconds()}, err
 }
 
-// delta returns the delta at which the method is most sensitive. ByRuns does not observe events that are
-// rarer than its delta. ByCanaries loses power in proportion to delta times the number of canaries.
+// delta returns the delta at which the method is most sensitive. ByRuns does not observe outputs that are
+// rarer than its delta. The power of ByCanaries falls in proportion to delta times the number of canaries.
 func (m Method) delta() float64 {
 	switch m {
 	case ByRuns:

@@ -26,8 +26,8 @@ func sparseTargets() []Target {
 	)
 }
 
-// sparse audits a sparse vector mechanism. ByLaw compares all pairs of inputs on which four queries have
-// values 0 or 1 (any two are neighbours), and one long worst case. ByRuns compares v with 1 - v for each v in
+// sparse audits a sparse vector mechanism. ByLaw compares all pairs of inputs with four queries of value 0 or
+// 1 (any two such inputs are neighbours), and one long worst case. ByRuns compares v with 1 - v for each v in
 // values, so that every query changes by 1.
 func sparse(name string, cfg svt.SparseVectorConfig, values []int64) []Target {
 	const queries, long = 4, 20
@@ -71,7 +71,7 @@ func sparse(name string, cfg svt.SparseVectorConfig, values []int64) []Target {
 	return []Target{law, runs(name, fmt.Sprintf("%v and %v", values, mirrored), 50_000, pure(m.Event()), ask(values), ask(mirrored))}
 }
 
-// transcripts returns the log probabilities of all transcripts, in the same order for all values.
+// transcripts returns the log probabilities of all outputs of law, in the same order for all values.
 func transcripts(law svt.Law, values []float64) []float64 {
 	var logs []float64
 	for _, o := range must(law.Outcomes(values)) {
@@ -87,8 +87,8 @@ func bit(b bool) byte {
 	return '0'
 }
 
-// stableQuery is a query at distance d on one input and distance e on the other input. If differ is true, the
-// inputs also have different answers, and both distances are 0.
+// stableQuery is a query at distance d on one input and at distance e on the other input. If differ is true,
+// the inputs also have different answers, and both distances are 0.
 type stableQuery struct {
 	d, e   int64
 	differ bool

@@ -9,7 +9,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// brokenTexts returns a vote of texts that are encoded by words of the private texts themselves.
+// brokenTexts returns a vote on texts that are encoded by the words of private texts.
 func brokenTexts() []Target {
 	private := []string{"fever and cough", "cough and fever", "fever and rash", "a rash"}
 	return []Target{byLaw("texts-private-idf", "four texts, the last one there or not", oneVote,
@@ -17,11 +17,11 @@ func brokenTexts() []Target {
 		mistaken("words and their weights come from private texts and are not charged")}
 }
 
-// oneVote is the claim of one noisy count.
+// oneVote is the claim for one noisy count.
 var oneVote = profile(accountant.DiscreteGaussian{Sigma: 1, Sensitivity: 1}, accountant.AddRemove)
 
-// wordsAndVote returns the joint distribution of the words that are released with a model, and of one noisy
-// count. The words are those of the fitted texts: three, or another number.
+// wordsAndVote returns the joint distribution of two outputs: whether the texts in fitted give three words or
+// another number, and one noisy count.
 func wordsAndVote(fitted []string, count int64) []float64 {
 	const reach = 12
 	noise, rest := must(rng.NewDiscreteGaussian(1)), 1.0

@@ -22,10 +22,10 @@ import (
 )
 
 // Trained returns audits of models that are trained as users train them, with canaries among the records.
-// Each audit takes about a minute. Default does not include these audits.
+// Each audit takes about a minute. [Default] does not include them.
 func Trained() []Target { return []Target{mnist().target()} }
 
-// BrokenTrained returns the positive controls of Trained.
+// BrokenTrained returns the positive controls of [Trained].
 func BrokenTrained() []Target {
 	t := mnist()
 	t.name, t.noise = "dpsgd-mnist-quarter-noise", 0.25
@@ -57,9 +57,9 @@ func (t trained) target() Target {
 	return Target{Name: t.name, Method: ByCanaries, On: fmt.Sprintf("MNIST and %d canaries, each in or out", t.canaries), audit: t.audit}
 }
 
-// audit trains once. A fair coin decides for each canary whether it is among the images. The only feature of
-// a canary is in no other record, and its value is the norm of a whole image. The weights of this feature
-// depend on other records only through the predictions, which the auditor sees.
+// audit trains one model. A fair coin decides for each canary whether it is among the images. The only
+// feature of a canary is in no other record, and its value is the norm of a whole image. The weights of this
+// feature depend on other records only through the predictions, which the auditor sees.
 func (t trained) audit(ctx context.Context, e effort) (audit.Finding, error) {
 	images, err := t.images(ctx)
 	if err != nil {
@@ -132,7 +132,7 @@ func (t trained) images(ctx context.Context) (labelled, error) {
 	return images, err
 }
 
-// withCanaries adds a column for every canary and a row of class 0 for each included canary.
+// withCanaries adds one column for every canary, and one row of class 0 for each canary that is in the data.
 func withCanaries(images labelled, present int, in []bool) dpsgd.Data {
 	n, d := images.x.Rows, images.x.Cols
 	cols := d + len(in)
@@ -156,8 +156,8 @@ func withCanaries(images labelled, present int, in []bool) dpsgd.Data {
 
 func canarySize(images labelled) float32 { return float32(math.Sqrt(float64(images.x.Cols))) }
 
-// weightWatch scores the canaries of a linear model during training by the log-likelihood ratio of the
-// weights. It reconstructs the gradient of a step from the iterates and the momentum. In the direction of a
+// weightWatch scores the canaries of a linear model during training, by the log-likelihood ratio of the
+// weights. It computes the gradient of a step from the iterates and the momentum. In the direction of a
 // canary the gradient is noise around 0, or around the clipped gradient if the canary was sampled.
 type weightWatch struct {
 	cfg      dpsgd.Config

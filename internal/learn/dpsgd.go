@@ -176,7 +176,6 @@ type watchedModel struct {
 	open  bool
 }
 
-// begin returns the current step. It first starts a step if none is open.
 func (m *watchedModel) begin() *TrainingStep {
 	if !m.open {
 		before := make([]float64, len(m.Parameters())) // the first step starts at 0

@@ -151,7 +151,6 @@ func unitRoots(n int) []complex128 {
 	return w
 }
 
-// powers returns n points on the unit circle, at the multiples 0, 1, 2, ... of angle <= pi/2.
 func powers(angle wide, n int) []point {
 	step, term := point{cos: wide{1, 0}}, wide{1, 0}
 	for j := 1; j < 40; j += 2 { // Taylor's series

@@ -52,7 +52,6 @@ func EpsilonOfLaw(atoms []LossAtom, delta float64) float64 {
 	return best * (1 + 4e-15)
 }
 
-// compensated is a sum with its rounding error (Neumaier 1974).
 type compensated struct{ s, c float64 }
 
 func (k *compensated) add(x float64) {

@@ -229,7 +229,6 @@ func declared(tree *ast.File, name string) ast.Node {
 	return nil
 }
 
-// words returns the tokens of text, without commas and semicolons at the end or before closing brackets.
 func words(text []byte) (list []string) {
 	var s scanner.Scanner
 	s.Init(token.NewFileSet().AddFile("", -1, len(text)), text, nil, 0)

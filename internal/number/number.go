@@ -68,8 +68,6 @@ func DecimalsUp(x float64, decimals int) string {
 	return sign + whole[:len(whole)-decimals] + "." + whole[len(whole)-decimals:]
 }
 
-// following removes the decimal point from text and returns the integer plus 1. An integer above the range of
-// int64 is an error.
 func following(text string) (int64, error) {
 	whole, err := strconv.ParseInt(strings.Replace(text, ".", "", 1), 10, 64)
 	return whole + 1, err

@@ -135,7 +135,6 @@ func (f *File) Columns() []Column { return f.columns }
 // for this many rows.
 func (f *File) Len() int64 { return f.rows }
 
-// maxRow is the maximum number of bytes in the cells of one row, as for a line of CSV.
 const maxRow = 1 << 20
 
 type Rows struct {

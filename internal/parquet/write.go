@@ -45,7 +45,6 @@ func (v Values) element() element {
 	return e
 }
 
-// groupRows is the number of rows in a row group, which has one page per column.
 const groupRows = 1 << 16
 
 // Write writes a table in plain encoding without compression. Equal tables give equal bytes.

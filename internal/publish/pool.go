@@ -122,8 +122,6 @@ func (j *job) draw(ctx context.Context, rows int, choices any, labels accountant
 	return j.writeDrawn(poolFile, rows, nil)
 }
 
-// writeDrawn draws rows and writes them as CSV to the result name. If more is not nil, it returns an
-// additional column for these rows.
 func (j *job) writeDrawn(name string, rows int, more func(*dataset.Table) (dataset.Column, error)) error {
 	t, err := j.drawn.ranges.Draw(j.drawn.counts.Weights(), j.drawn.counts.Draw, rows)
 	if err == nil && more != nil {

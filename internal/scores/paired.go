@@ -39,8 +39,6 @@ func Balanced(recall []float64, rows []int) float64 {
 	return sum / max(1, classes)
 }
 
-// discordant counts, in each class, the rows that only method a predicts correctly (won) and the rows that
-// only b predicts correctly (lost).
 func discordant(a, b, labels []int, classes int) (won, lost []float64) {
 	won, lost = make([]float64, classes), make([]float64, classes)
 	for i, y := range labels {

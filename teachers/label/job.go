@@ -18,7 +18,6 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// job is a run of labels. Its method plan replaces the Setting and the Votes of Config.
 type job struct {
 	Config
 	predictions string // hash of the predictions file
@@ -126,7 +125,6 @@ func (j *job) choose(ctx context.Context, before *run.Before) error {
 	return j.s.try(ctx, before)
 }
 
-// fits refuses a ledger of mode Filter without FailureDelta if the mechanism may fail.
 func (j *job) fits() error {
 	if j.mayFail() && j.account.Mode == ledger.Filter && j.account.FailureDelta == 0 {
 		return &fault.Error{What: j.Ledger + " reserves no delta for releases that may fail",

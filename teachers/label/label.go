@@ -160,7 +160,6 @@ func (c Config) checkPlaces() error {
 
 const kind = "label"
 
-// identity holds the public inputs that identify a run in the ledger.
 type identity struct {
 	Pool        string             `json:"pool"`
 	Queries     [2]int             `json:"queries"` // from, to; to is exclusive

@@ -164,8 +164,6 @@ func FormOf(path string) Form {
 	return CSV
 }
 
-// maxLabels is the largest size in bytes of a labels file that is not CSV, before and after conversion to
-// CSV.
 const maxLabels = 1 << 28
 
 type collected struct {

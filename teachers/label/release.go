@@ -14,7 +14,6 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// batchQueries is the number of queries in a batch. A few batches are in memory at a time.
 const batchQueries = 4096
 
 type batch struct {

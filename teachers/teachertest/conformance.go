@@ -152,7 +152,6 @@ func (k kit) refusesData(t *testing.T, l teachers.Learner) {
 	}
 }
 
-// refused checks that a call returns an error and does not panic.
 func refused(t *testing.T, given string, call func() error) {
 	t.Helper()
 	defer func() {

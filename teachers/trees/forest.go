@@ -130,7 +130,6 @@ func newGiniGrower(out *forest, data *binned, class []int32, l Forest) *giniGrow
 	}
 }
 
-// tree grows one tree. It draws a bootstrap sample unless thresholds are random.
 func (g *giniGrower) tree(ctx context.Context, rnd *rand.Rand) error {
 	clear(g.weight)
 	for i := range g.weight {

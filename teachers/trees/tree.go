@@ -10,7 +10,6 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// node is one node of a tree. One slice holds all trees in preorder, so the left child of node i is node i+1.
 type node struct {
 	column int32   // column to test, or leaf
 	right  int32   // right child, or the index of a forest's leaf

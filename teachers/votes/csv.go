@@ -214,7 +214,6 @@ type csvLine struct {
 	next     int64
 }
 
-// readLine reads the line at an offset. A cell that is a class name in names counts as a number.
 func readLine(r *reader, in *input, sep byte, offset int64, names *domain) (csvLine, error) {
 	line := csvLine{numbered: true, framed: true}
 	for {

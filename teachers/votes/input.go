@@ -15,7 +15,6 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// input is a file of votes. It is opened for each use, because there may be too many files to keep open.
 type input struct {
 	name     string
 	size     int64
@@ -104,7 +103,6 @@ func fileInput(path string) (*input, error) {
 		}}, nil
 }
 
-// unchanged returns an error if the file f has changed since its description was.
 func unchanged(f *os.File, was fs.FileInfo, name string) error {
 	is, err := f.Stat()
 	if err == nil && !durable.Unchanged(was, is) {

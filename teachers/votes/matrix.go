@@ -214,7 +214,6 @@ func Load(path string, classes int) (*Matrix, error) {
 	return s.Load(context.Background())
 }
 
-// newHash starts the hash of a matrix. The caller then writes the cells row by row with appendCells.
 func newHash(kind string, shape ...int) hash.Hash {
 	head := []byte(kind)
 	for _, n := range shape {

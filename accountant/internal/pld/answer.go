@@ -180,7 +180,6 @@ func (m *Composer) oneOrder(ctx context.Context, s *Sum, reverse bool, to Target
 	return best, nil
 }
 
-// width returns the wanted width of an interval for epsilon. The argument upper is an upper bound on epsilon.
 func (q *query) width(gap, upper float64) float64 {
 	aim := math.Min(gap, q.scale(upper)/100)
 	if q.splits() { // a finer grid costs next to nothing

@@ -9,7 +9,6 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// component is a pair with its count and the data for its discretisation.
 type component struct {
 	key      Pair
 	count    int64

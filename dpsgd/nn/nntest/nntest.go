@@ -322,8 +322,9 @@ func inPlace(t require.TestingT, layer nn.Layer, in nn.Shape) {
 		"a layer without the method InPlace may do so")
 }
 
-// depth sums 256 multiples of one row: first with scale one, then with scales so small that adding such a
-// multiple to a power of two changes nothing. So a long chain of additions loses all multiples but the first.
+// depth sums 256 multiples of one row twice: with scale one, and with scales so small that adding one such
+// multiple to a power of two changes nothing. A chain of additions would lose all small multiples but the
+// first.
 func depth(t require.TestingT, layer nn.Layer, in nn.Shape) {
 	tensors := len(layer.Tensors(in))
 	if tensors == 0 {

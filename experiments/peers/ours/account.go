@@ -127,7 +127,6 @@ func (s setting) event() accountant.Event {
 	return accountant.Repeated{Event: accountant.PoissonSampled{Probability: s.Q, Event: noise}, Count: s.T}
 }
 
-// answer is an interval that contains the true epsilon. A missing bound is null.
 type answer struct {
 	Name    string   `json:"name"`
 	Lower   *float64 `json:"lower"`
@@ -152,8 +151,6 @@ func ask(name string, m accountant.Method, s setting) answer {
 	return a
 }
 
-// printSettings writes the settings and the answers of this module as JSON, for the comparison by
-// ../accountants.py.
 func printSettings() error {
 	type row struct {
 		setting

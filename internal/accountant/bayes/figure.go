@@ -218,7 +218,6 @@ func (f Figure) report(line func(format string, args ...any)) {
 	}
 }
 
-// form is the JSON form of a Figure. No field is named epsilon, to avoid confusion.
 type form struct {
 	Schema       string    `json:"schema"`
 	Private      bool      `json:"private"`

@@ -46,7 +46,6 @@ func (b block) fill(s *[lanes]float64) {
 	}
 }
 
-// term is one term of the moment at the reference distance, as a fraction of this moment.
 type term struct {
 	share float64
 	row   *[lanes]float64 // row k of the block
@@ -294,7 +293,6 @@ func LogMoment(lambda int, q, r float64) float64 {
 	return logOnePlus(logExcess(binomials(lambda+1, q), r))
 }
 
-// binomials returns log P[Bin(n, q) = k] for k = 0 to n.
 func binomials(n int, q float64) []float64 {
 	logs, logp, logq := make([]float64, n+1), math.Log(q), math.Log1p(-q)
 	for k := range logs {

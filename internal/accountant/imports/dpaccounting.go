@@ -94,7 +94,6 @@ func (b *builder) event(v value) (accountant.Event, error) {
 	return e, nil
 }
 
-// read returns the event for a call, which is invalid if a.err is set.
 func (b *builder) read(a *arguments) accountant.Event {
 	switch a.class {
 	case "NoOpDpEvent":
@@ -144,7 +143,6 @@ func (b *builder) read(a *arguments) accountant.Event {
 	return nil
 }
 
-// clip records that the class of a requires add_remove.
 func (b *builder) clip(a *arguments) {
 	// Error messages should contain the mechanism, not its sampling.
 	if b.clipped == "" || b.clipped == "PoissonSampledDpEvent" {

@@ -18,7 +18,6 @@ const (
 	maxNested = 200 // a composed event and its list count as two levels
 )
 
-// value is a Python value: number, list (or tuple), call or none.
 type value interface{ kind() string }
 
 type number struct {
@@ -76,7 +75,6 @@ func failAt(at int, format string, args ...any) error {
 	return fmt.Errorf("%w: at byte %d: %s", ErrSyntax, at, fmt.Sprintf(format, args...))
 }
 
-// peek skips white space and returns the next byte, or 0 at the end.
 func (p *reader) peek() byte {
 	for p.at < len(p.text) {
 		switch c := p.text[p.at]; c {

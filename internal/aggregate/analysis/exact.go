@@ -9,7 +9,6 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// noise is the noise on one count.
 type noise interface {
 	log(x float64) (cdf, density float64)
 	// nodes returns points and weights for integrals of a density times k-1 distribution functions, centred
@@ -79,7 +78,6 @@ func (l laplaceNoise) nodes(low, high, k int) (x, weight []float64) {
 	return x, weight
 }
 
-// laws computes the output distributions of a noisy argmax on a histogram and on its neighbours.
 type laws interface {
 	// cover prepares tables for a histogram. They depend on all earlier histograms and can affect last bits.
 	// If all histograms are covered first, the order of visits does not change results.

@@ -20,7 +20,6 @@ const (
 	mostTrimmed = 0.02
 )
 
-// trim sets small counts of the released columns to 0.
 func (c *Counts) trim(sigma float64) {
 	for _, column := range c.Columns {
 		all, small := 0.0, 0.0

@@ -54,7 +54,6 @@ func NewTree(cfg TreeConfig) (*Tree, error) {
 	return &Tree{cfg, distances, columns.noise}, nil
 }
 
-// maxTree is the largest number of columns. The time grows with its square.
 const maxTree = 200
 
 // moved returns the number of counts of a table that change by one between neighbours.

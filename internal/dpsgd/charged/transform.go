@@ -343,7 +343,6 @@ func (h partHeader) restore(p *part, f *sealed.Reader) error {
 	return nil
 }
 
-// take reads the next n numbers of f. A number that is not finite as a float32 is an error.
 func take(f *sealed.Reader, n int) ([]float64, error) {
 	values := sealed.Numbers[float64](f, n)
 	for i, v := range values {

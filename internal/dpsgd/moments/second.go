@@ -23,7 +23,6 @@ type SecondMoment struct {
 	Source Source
 }
 
-// maxChannels bounds the number n of channels, because the matrix has n (n+1)/2 parameters.
 const maxChannels = 1024
 
 // EstimateSecondMoment releases the matrix of second moments of the channels. A row of data holds one channel
@@ -72,7 +71,6 @@ func toTriangle(dst, matrix []float32, n int, factor float64) {
 	}
 }
 
-// fromTriangle inverts toTriangle with factor 1.
 func fromTriangle(triangle []float64, n int) *mat.SymDense {
 	m := mat.NewSymDense(n, nil)
 	at := 0

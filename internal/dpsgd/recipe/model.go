@@ -55,7 +55,6 @@ func (r Recipe) newModel(s Shape, columns int, key rng.Key) (*nn.Model, error) {
 	return nn.NewMLP(columns, widths, s.Classes, rnd)
 }
 
-// widths returns the widths of the hidden layers of a perceptron, and nil for other models.
 func (r Recipe) widths() ([]int, error) {
 	if r.Model == Linear || r.Model == CNN {
 		return nil, nil
@@ -261,7 +260,8 @@ func (m *Model) restoreFeatures(transform []byte) (err error) {
 	return err
 }
 
-// restoreNetwork checks that saved contains all parameters before it allocates memory for them.
+// restoreNetwork restores a network. It checks that saved contains all parameters before it allocates memory
+// for the parameters.
 func (m *Model) restoreNetwork(saved []byte) error {
 	r := Recipe{Features: m.Features, Model: m.Kind}
 	least, err := r.leastParameters(m.shape(), m.featureColumns())

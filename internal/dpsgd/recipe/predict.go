@@ -104,7 +104,6 @@ func rowsHash(set dataset.Set) string {
 	return fmt.Sprintf("%x", named.Hash())
 }
 
-// predictRows is the largest number of rows whose features are in memory at once.
 const predictRows = 2048
 
 // Predictions is like [Model.Predict] but also returns probabilities.

@@ -73,7 +73,6 @@ func DefaultPrivate(records int) *Private {
 	return &Private{Share: share, Sigma: math.Max(10, math.Ceil(math.Sqrt(share*float64(records))/2))}
 }
 
-// job is a valid Config with its prepared data.
 type job struct {
 	Config
 	inner  dataset.Task // training task; its Test scores rows during training

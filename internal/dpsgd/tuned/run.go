@@ -36,7 +36,6 @@ func ModelFile(dir string, releasable bool) string {
 // Nothing is the content of the model file if the random number of trainings is 0.
 const Nothing = "nothing was chosen: the number of runs was drawn as 0\n"
 
-// state is stored on disk. Its price is stored before the charge.
 type state struct {
 	ID     string     `json:"id"`
 	Price  tune.Price `json:"price"`

@@ -133,7 +133,6 @@ func Grid(values map[string][]string) ([]Setting, error) {
 	return checked(all)
 }
 
-// set parses a value of the field f. An empty text keeps the value of the base recipe.
 func (f field) set(word string) error {
 	word = strings.TrimSpace(word)
 	if word == "" {

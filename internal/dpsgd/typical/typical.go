@@ -81,7 +81,6 @@ func (c *Config) Follow(cfg *dpsgd.Config) (*Account, error) {
 
 func estimators() []bayes.Estimator { return []bayes.Estimator{bayes.Bernstein, bayes.StudentT} }
 
-// observe adds one step.
 func (a *Account) observe(s dpsgd.StepDistances) {
 	for _, account := range a.accounts {
 		a.err = errors.Join(a.err, account.Add(a.step, s.Values))

@@ -8,8 +8,6 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// halves writes the assembly of Halves.MulStrips, for pairs of results, and for one more result if rest is
-// not 0.
 func halves() {
 	function("halves32", "func(dst *float32, dstRow, dstStep int, even, odd *float32, pairs, rest, k int, "+
 		"src, last *float32, srcRow, srcStep, strips int)")

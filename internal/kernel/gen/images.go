@@ -166,7 +166,7 @@ func squaresAbout() {
 	})
 }
 
-// inLanes writes a loop in which the code from add adds register 4+i to lanes i.
+// inLanes writes a loop. The function add writes the code that adds register 4+i to lanes i.
 func inLanes(add func(i int)) {
 	lanes, from, n := parameter("lanes"), parameter("x"), parameter("n")
 	clear(4)

@@ -55,7 +55,6 @@ var registersOfPairs = pairs{
 	tail: reg.K1, some: reg.K2,
 }
 
-// bw returns the register with the current address in the first of rows 3i to 3i + 2 of b.
 func (pairs) bw(i int) reg.Register {
 	return []reg.Register{reg.RCX, reg.R9, reg.R12, reg.R13}[i]
 }

@@ -8,8 +8,6 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// quarters writes the assembly of Quarters.MulStrips and Quarters.Moduli. Results Last - r begin at up2 and
-// down2, in descending order.
 func quarters() {
 	for i, name := range []string{"quarterStrips32", "quarterModuli32"} {
 		g, results := quarter{registersOfMirror, i == 1}, []string{"up", "down", "up2", "down2"}

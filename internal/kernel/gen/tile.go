@@ -134,7 +134,8 @@ func (g tile) block(rows int) {
 	SUBQ(operand.U8(rows), g.m)
 }
 
-// fetch writes code that prefetches the memory of the tile's result, which is used only after the first run.
+// fetch writes code that prefetches the memory of the tile's result, which is needed only after the first
+// run.
 func (g tile) fetch(rows int) {
 	MOVQ(g.c, g.count)
 	for i := range rows {

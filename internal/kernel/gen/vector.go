@@ -16,7 +16,7 @@ func function(name, signature string) {
 
 var magic = sync.OnceValue(func() operand.Mem { return ConstData("magic", operand.U64(math.Float64bits(0x1.8p52))) })
 
-// foldInt64 sums squares in 16 lanes, in the order of squaredNorm.
+// foldInt64 writes code that sums squares in 16 lanes, in the order of squaredNorm.
 func foldInt64() {
 	function("foldInt64", "func(dst *int64, src *float32, n int, perUnit float64, lanes *float64)")
 	dst, src, n := parameter("dst"), parameter("src"), parameter("n")
@@ -48,7 +48,8 @@ func foldInt64() {
 	finish()
 }
 
-// squaredNorm sums in 16 lanes. Squares are exact in float64, so fusing does not change the result.
+// squaredNorm writes code that sums squares in 16 lanes. Squares are exact in float64, so fused operations do
+// not change the result.
 func squaredNorm() {
 	function("squaredNorm32", "func(lanes *float64, x *float32, n int)")
 	inLanes(func(i int) { VFMADD231PD(y(4+i), y(4+i), y(i)) })

@@ -7,8 +7,6 @@ import (
 	"slices"
 )
 
-// pair holds the log probabilities of each output on two neighbouring inputs, and the claimed epsilon and
-// delta.
 type pair struct {
 	outcomes    []string
 	here, there []float64

@@ -120,7 +120,6 @@ func Write(w io.Writer, head Head, silos ...Silo) error {
 	return out.end()
 }
 
-// writer writes a manifest in pieces. Its method end returns the first write error.
 type writer struct {
 	w     *bufio.Writer
 	silos int

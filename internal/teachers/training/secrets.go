@@ -100,7 +100,6 @@ func (s *secrets) madePath(out string) string {
 	return filepath.Join(s.dir, filepath.Base(out)+".made")
 }
 
-// made returns the record for the votes file out, or an empty record.
 func (s *secrets) made(out string) (m made, err error) {
 	text, err := durable.ReadSecret(s.madePath(out))
 	if errors.Is(err, fs.ErrNotExist) {

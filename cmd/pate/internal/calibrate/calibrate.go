@@ -231,8 +231,6 @@ func (m calibration) command(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// searched returns the flags of all parameters. The user omits exactly one of these flags, and the command
-// computes this parameter.
 func (m calibration) searched() []string {
 	if m.sampled {
 		return []string{"noise", m.count, "probability"}
