@@ -25,8 +25,7 @@ type sealed struct {
 	counts *[]int64
 }
 
-// seal returns zero counts for all classes and the histogram that holds them. One allocation suffices for up
-// to ten classes.
+// seal returns a histogram and its slice of counts, which are all 0. Up to ten classes need one allocation.
 func seal(classes int) ([]int64, Histogram) {
 	var own struct {
 		sealed sealed

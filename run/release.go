@@ -31,8 +31,8 @@ type charged struct {
 	hasKey       bool
 }
 
-// charge writes the key to disk and reserves all events of the run in one batch. For a recorded run it
-// returns the earlier reservations.
+// charge writes the key to disk and reserves all events of the run in one batch. If the ledger
+// has a record of the run, charge takes the reservations from the ledger instead.
 func (s *Session) charge(ctx context.Context) (err error) {
 	var c charged
 	for _, stage := range s.run.Stages {

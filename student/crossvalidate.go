@@ -52,12 +52,11 @@ type Choice struct {
 	Kept  []string            // names of the candidates in Model
 	// Labels is the number of labels that every candidate predicted. It excludes folds that were not tried.
 	Labels int
-	// Right holds, for each candidate, the number of these labels that it predicted correctly. Mean is this
-	// number for the mean of the candidates. Divided by Labels, they estimate the accuracy on released
-	// labels, slightly too high for the best candidate. Right is empty if there is a single label or
-	// candidate.
+	// Right holds, for each candidate, how many of the Labels labels it predicted correctly. Right is empty
+	// if there is a single label or a single candidate.
 	Right []int
-	Mean  int
+	// Mean is the number of labels that the mean of all candidates' scores predicted correctly.
+	Mean int
 
 	kept int // index of the first kept candidate
 }

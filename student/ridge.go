@@ -177,8 +177,9 @@ func (r *ridge) interpolate(labels, column []int, classes int, lambda float32) e
 	return nil
 }
 
-// solve returns (gram + lambda·inner + floor)⁻¹ target. It reads only the upper triangles. It increases floor
-// while rounding makes the matrix not positive definite.
+// solve returns (gram + lambda·inner + floor·I)⁻¹ target. It reads only the upper triangles. The number
+// floor is small. As long as the matrix in brackets is not positive definite after rounding, solve multiplies
+// floor by 10.
 func solve(gram, inner, target Matrix, lambda float64) (Matrix, error) {
 	m := inner.Rows
 	trace := 0.

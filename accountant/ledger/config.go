@@ -52,9 +52,9 @@ func (m *Mode) UnmarshalText(text []byte) error {
 type Noise string
 
 const (
-	// SecretNoise comes from the operating system or from a secret key. Outcomes may be released.
+	// SecretNoise comes from the operating system or from a secret key. Results may be released.
 	SecretNoise Noise = "secret"
-	// SeededNoise can be recomputed from the seed. No outcome may be released.
+	// SeededNoise can be computed again from the seed, so results must not be released.
 	SeededNoise Noise = "seeded"
 )
 

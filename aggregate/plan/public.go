@@ -246,7 +246,8 @@ func (p Public) leastTeachers(ctx context.Context, goal Goal, best Alternative) 
 	return int(math.Ceil(found)), err
 }
 
-// factor estimates the factor by which epsilon or Teachers must grow. Labels grow with the square of both.
+// factor estimates the factor by which epsilon or the number of teachers must grow. The number of labels is
+// about proportional to the square of epsilon, and to the square of the number of teachers.
 func (g Goal) factor(best Alternative) float64 {
 	if best.ExpectedCorrect == 0 {
 		return 1.6

@@ -194,7 +194,8 @@ func NewSparse(columns int, start, places []int32, weights []float32) Sparse {
 	return Sparse{columns, start, places, weights}
 }
 
-// MulRows sets dst to the rows from <= i < to of s·b, where b has n columns. All paths give equal bits.
+// MulRows sets dst to the rows i of s·b with from <= i and i < to. The matrix b has n columns. The result is
+// equal on all processors.
 func (s Sparse) MulRows(dst []float32, ldd, from, to int, b []float32, ldb, n int) {
 	if from < 0 || from > to || to >= max(1, len(s.start)) {
 		panic("kernel: rows out of range")

@@ -54,7 +54,8 @@ type knnModel struct {
 }
 
 // instances converts pooled features to the layout that golearn's C routine requires: one attribute group of
-// floats and one group with the class. golearn's other routine prints to standard output.
+// floats and one group with the class. The C routine is used because golearn's Go routine prints to standard
+// output.
 func (m *knnModel) instances(x teachers.Matrix, y []int) (*base.DenseInstances, error) {
 	const floats, class = "floats", "class"
 	out := base.NewDenseInstances()

@@ -34,8 +34,9 @@ type SanitizerConfig struct {
 	// by a factor of at most e^Beta. The charge is finite at orders below [OrderLimit]. The default is 1/(3
 	// Order).
 	Beta float64
-	// Sigma is the standard deviation of the noise, divided by the smooth sensitivity. With the default, a
-	// release costs a tenth of the queries' worst case, but at least twice the least cost for Beta.
+	// Sigma is the standard deviation of the noise, divided by the smooth sensitivity. With the default, the
+	// release costs a tenth of the worst-case cost of the queries. No Sigma costs less than a limit that
+	// depends on Beta, and the default costs at least twice this limit.
 	Sigma float64
 	// Margin times the standard deviation of the noise is added to the result. So the result is too low with
 	// probability P[N(0,1) < -Margin], one in 44 for Margin 2. Margin must be at least 0.

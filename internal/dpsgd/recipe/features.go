@@ -154,8 +154,9 @@ func (j *job) learn(ctx context.Context, c charged.Config, reservations []*ledge
 		by: charged.Extraction{Transform: f.Transform}}, nil
 }
 
-// unprotected reserves the statistics of a model without privacy on a ledger in memory. A private model of
-// this run has the same features, so the two models differ only in clipping and noise.
+// unprotected returns reservations for the noisy statistics of the features. The ledger is in memory, because
+// the model that is trained on these features is not private. The private model of this run has the same
+// features, so the two models differ only in clipping and noise.
 func (j *job) unprotected(c charged.Config) (*ledger.Ledger, []*ledger.Reservation, error) {
 	budget, err := ledgerBudget(c.Events(), j.Delta)
 	if err != nil {

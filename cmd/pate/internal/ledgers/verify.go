@@ -178,7 +178,7 @@ func (c *checks) verify(g *shell.Globals, path string, head ledger.Head, signed 
 	return c.failure()
 }
 
-// finish completes the checks, in the order of the output.
+// finish completes the checks, and sorts them as they are printed.
 func (c *checks) finish(r report, signed *signedBy) error {
 	whole := []*check{{Check: "chain", Result: isRight, Path: r.path, Says: fmt.Sprintf("%d lines", r.Head.Lines)},
 		{Check: "claim", Result: isRight, Says: "every epsilon recomputed"},

@@ -159,9 +159,10 @@ func (f *planFlags) checkVotes(cmd *cobra.Command, args []string, without string
 
 const simulatedQueries = 1000
 
-// examples returns the votes for planning. Simulated votes have at least the argument least of queries, if
-// possible.
-func (f *planFlags) examples(ctx context.Context, g *shell.Globals, args []string, least int) ([]plan.Example, error) {
+// examples reads the votes for planning from the files args, or simulates votes if there are no files. The
+// number of simulated queries is --queries, or 1000. A smaller number than the argument minimum is raised to
+// minimum, or to [plan.MaxExamples].
+func (f *planFlags) examples(ctx context.Context, g *shell.Globals, args []string, minimum int) ([]plan.Example, error) {
 	if len(args) == 0 {
 		if _, err := f.Options(); err != nil { // checks --class-names and their number
 			return nil, err
@@ -176,7 +177,7 @@ func (f *planFlags) examples(ctx context.Context, g *shell.Globals, args []strin
 		if err := shell.CheckDelta(g.Delta, teachers, "teachers"); err != nil {
 			return nil, err
 		}
-		n := max(cmp.Or(f.queries, simulatedQueries), min(least, plan.MaxExamples(f.Classes)))
+		n := max(cmp.Or(f.queries, simulatedQueries), min(minimum, plan.MaxExamples(f.Classes)))
 		s := plan.Simulation{Teachers: teachers, Classes: f.Classes, Queries: n, Accuracy: cmp.Or(f.Accuracy, plan.UsualAccuracy),
 			Correlation: f.Correlation, Confusion: f.Confusion}
 		examples, err := s.Examples(rng.SeedKey(g.Seed))
