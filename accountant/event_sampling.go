@@ -111,8 +111,8 @@ func (e PoissonSampled) group(n int64) (Event, error) {
 // SampledWithoutReplacement runs Event on exactly Size records, drawn uniformly from Population records.
 // Noise multipliers are relative to the sensitivity under the relation of the account.
 //
-// Under replace_one the size of the data is public, and the sensitivity of a clipped sum is twice the clipping
-// norm. Under add_remove the sensitivity is the clipping norm. But if the added record is drawn, one other
+// Under replace_one the size of the data is public, and the sensitivity of a clipped sum is twice the
+// clipping norm. Under add_remove the sensitivity is the clipping norm. But if the added record is drawn, one other
 // record is not drawn. So accountants use group privacy for two records. Under add_remove, Population must be
 // at most the size of the larger of the two neighbouring data sets.
 type SampledWithoutReplacement struct {
