@@ -242,8 +242,8 @@ func karyCurve(eps float64, categories int64) curve {
 	}
 }
 
-// maxWithoutReplacement is the largest order whose moment is computed. The moment of order a has a terms. At
-// larger orders the curve without sampling is used, which is a valid bound.
+// maxWithoutReplacement is the largest order whose moment is computed. The moment of order k is a sum of k
+// terms. At larger orders the curve without sampling is used, which is a valid bound.
 const maxWithoutReplacement = 512
 
 // withoutReplacement bounds a mechanism on a random subset of fixed size under replace-one. The moment of

@@ -209,7 +209,7 @@ func (e ExponentialMechanism) group(n int64) (Event, error) {
 	return ExponentialMechanism{mathx.Up(e.Epsilon * float64(n))}, nil
 }
 
-// attained adds the pair of a selection between two candidates whose scores one record swaps.
+// attained adds the output distributions for two candidates whose scores are swapped by one record.
 func (e ExponentialMechanism) attained(s *pld.Sum, n int64) (dominating bool) {
 	s.AddOdds(e.Epsilon/2, n)
 	return false

@@ -141,8 +141,8 @@ func (r *pictureRows) each(visit func(i int, row []float64) error) error {
 	return nil
 }
 
-// resample writes the planes of an image, grey or red, green and blue, to dst, with values in [0, 1]. Each
-// new pixel is the mean of the source pixels that it covers or, if it covers none, the nearest source pixel.
+// resample writes one grey plane, or three planes (red, green, blue), with values in [0, 1]. Each new pixel
+// is the mean of the source pixels that it covers or, if it covers none, the nearest source pixel.
 func resample(dst []float64, img image.Image, shape Shape) {
 	b := img.Bounds()
 	plane := shape.Rows * shape.Cols

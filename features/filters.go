@@ -281,8 +281,8 @@ func newBank(s spectrum, to, from grid, step int) bank {
 	return all
 }
 
-// makeGroups returns one filter. The argument itself is true for a filter that is its own mirror image.
-func makeGroups(s spectrum, angle int, itself bool, to, from grid, step int) *kernel.Groups {
+// makeGroups returns one filter. The argument symmetric is true if the filter is its own mirror image.
+func makeGroups(s spectrum, angle int, symmetric bool, to, from grid, step int) *kernel.Groups {
 	var groups []group
 	rows, cols := basis{s.rows / step}, basis{s.cols / step}
 	for k, down := range (basis{s.rows}).meeting(step) {
@@ -307,7 +307,7 @@ func makeGroups(s spectrum, angle int, itself bool, to, from grid, step int) *ke
 				g.first = s.inputs(angle, from, down, across, class, false, out)
 				g.second = s.inputs(angle, from, down, across, class, true, out)
 				for i := range g.second.Weights {
-					if itself {
+					if symmetric {
 						g.second.Weights[i] *= -1
 					}
 				}

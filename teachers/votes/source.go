@@ -21,8 +21,8 @@ import (
 type Header string
 
 const (
-	// headerAuto decides by the first line: with text or empty cells it is a header. It refuses a first line
-	// with both text and numbers, and a long first line "0,1,2,...".
+	// headerAuto means that the first line is a header if it has text or empty cells, and no numbers. A first
+	// line with both text and numbers, and a long first line "0,1,2,...", are refused.
 	headerAuto Header = ""
 	HeaderYes  Header = "yes"
 	HeaderNo   Header = "no"

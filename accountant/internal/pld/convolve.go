@@ -297,17 +297,17 @@ func modulo(a, n int) int {
 	return r
 }
 
-// wrap adds the elements of p to a periodic sequence, from index at on. Each complex number holds two
-// elements.
-func wrap(to []complex128, p []float64, at int) {
+// wrap adds the elements of p to the periodic sequence in to, starting at index start. Each complex number
+// holds two elements.
+func wrap(to []complex128, p []float64, start int) {
 	for _, x := range p {
-		if at%2 == 0 {
-			to[at/2] += complex(x, 0)
+		if start%2 == 0 {
+			to[start/2] += complex(x, 0)
 		} else {
-			to[at/2] += complex(0, x)
+			to[start/2] += complex(0, x)
 		}
-		if at++; at == 2*len(to) {
-			at = 0
+		if start++; start == 2*len(to) {
+			start = 0
 		}
 	}
 }

@@ -79,8 +79,8 @@ type Realised struct {
 
 const maxTallies = 1 << 22
 
-// group is a set of equal queries. Under continuous noise, queries are equal if their counts are, up to the
-// order of classes.
+// group is a set of equal queries. Under continuous noise, two queries are equal if they have the same
+// counts in any order.
 type group struct {
 	counts   []int
 	tally    tally

@@ -120,8 +120,9 @@ func (l *sensitivity) worst(ctx context.Context, groups []group, teachers int) (
 	})
 }
 
-// publishedRelease chooses beta and noise like the code of Papernot et al. 2018. It tries betas from 0.3/a to
-// 0.49/a. For each beta the noise minimises the main part of the release's cost plus two standard deviations.
+// publishedRelease chooses beta and noise like the code of Papernot et al. 2018. It tries values of beta from
+// 0.3/a to 0.49/a, where a is the Rényi order. For each beta, the noise minimises the cost of the release,
+// without a part that does not depend on the noise, plus two standard deviations of the released number.
 func publishedRelease(profile []float64, before Epsilon) Preview {
 	a := before.ClassicOrder
 	best, least := Preview{Order: a, Before: before.Classic, Mean: before.Classic}, math.Inf(1)

@@ -18,7 +18,7 @@ type reader struct{ values Situation }
 
 func refuse(format string, args ...any) { valid(0, fmt.Errorf(format, args...)) }
 
-// valid is [learn.Must] with errors that match [ErrSituation].
+// valid is like [learn.Must], but the error of its panic matches [ErrSituation].
 func valid[T any](v T, err error) T {
 	if err != nil {
 		err = fmt.Errorf("%w: %w", ErrSituation, err)

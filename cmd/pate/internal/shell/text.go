@@ -83,8 +83,8 @@ func YesNo(v bool) string {
 	return "no"
 }
 
-// NotReleasable returns the word "no" and the reason why a result must not be released: a waived check or,
-// without one, --seed.
+// NotReleasable returns the word "no" and the reason why a result must not be released. The reason is the
+// waived checks or, if no check was waived, the use of --seed.
 func NotReleasable(waived []string) string {
 	if len(waived) > 0 {
 		return "no: waived " + strings.Join(waived, ", ")
