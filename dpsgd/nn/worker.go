@@ -110,9 +110,9 @@ func (w *worker[T]) Start(parameters []T) {
 //
 // Obligations 1 and 3: rows are computed in groups, whose size depends only on the architecture and is a
 // power of two from 8 to 256. A row's contribution does not depend on its group (see row exactness at
-// [Pass]). A group is summed in runs of at most 48 rows. So a row's term is part of at most 48 additions within
-// its run, and the sums of all runs are then added, with one addition for each run. For 256 rows, groups of 64 have the largest
-// number of additions, 48 + 8.
+// [Pass]). A group is summed in runs of at most 48 rows. So a row's term is part of at most 48 additions
+// within its run, and the sums of all runs are then added, with one addition for each run. For 256 rows,
+// groups of 64 have the largest number of additions, 48 + 8.
 //
 // Obligation 2: norms are gradient norms or upper bounds, and scales are rounded towards zero. Rounding
 // increases a scaled gradient by at most two parts in 2^24. So the norm is below the clip norm times 1 +

@@ -21,8 +21,9 @@ type block [][lanes]float64
 // fill computes all rows from the values s >= 0. Unused lanes must be 0.
 //
 // Row k+1 is row k + v h, with v = e^(-k(k-1)s/2) and h = 1 - e^(-ks). All terms are positive, so no digits
-// cancel. Every 32 rows, v is computed by an exponential instead of by a product. Between these rows, v has at most 32 factors
-// with at most 34 roundings each. So the relative error of a row is below 32 x 35 x 2^-53 < 1.3e-13.
+// cancel. Every 32 rows, v is computed by an exponential instead of by a product. Between these rows, v has
+// at most 32 factors with at most 34 roundings each. So the relative error of a row is below 32 x 35 x 2^-53
+// < 1.3e-13.
 func (b block) fill(s *[lanes]float64) {
 	const anew = 32
 	for i, x := range s {

@@ -69,8 +69,8 @@ func (g mirror) rows(block func(rows int)) {
 	JNE(operand.LabelRef("rows"))
 }
 
-// twoOrThree writes jumps to the block for three rows if left is 3 or at least 5, and to the block for two rows
-// if left is 2 or 4. Four rows are computed in two pairs, because a single row is slow.
+// twoOrThree writes jumps to the block for three rows if left is 3 or at least 5, and to the block for two
+// rows if left is 2 or 4. Four rows are computed in two pairs, because a single row is slow.
 func twoOrThree(left reg.Register, block string) {
 	CMPQ(left, operand.U8(4))
 	JE(operand.LabelRef(block + "2"))
