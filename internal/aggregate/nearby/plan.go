@@ -110,44 +110,32 @@ func Sampled(ctx context.Context, t Task) (Plan, error) {
 	return t.withLeastNoise(ctx, p)
 }
 
-// nearestRule holds the parameters of votes at the nearest questions. The mean number of votes at a question
-// is at least share times units/classes, within least and most, also if less would exceed the noise.
-type nearestRule struct {
-	noise       float64 // noise of a count, divided by the mean number of votes at a question
-	share       float64
-	least, most float64
-	fewest      int     // questions per class
-	perUnit     float64 // largest number of questions, divided by units and multiplied by the noise of one vote
-}
-
-var (
-	ruleOfTables = nearestRule{noise: 0.4, share: 0.05, least: 20, most: 60, fewest: 20, perUnit: 0.6} // see docs/comparing.md
-	ruleOfOthers = nearestRule{noise: 0.2, share: 0.2, fewest: 10, perUnit: math.Inf(1)}               // images and drawn rows
+// These are the parameters of votes at the nearest questions. nearestNoise is the noise of a count divided by
+// the mean number of votes at a question. This mean is at most nearestShare times units/classes.
+const (
+	nearestNoise  = 0.2
+	nearestShare  = 0.2
+	nearestFewest = 10 // questions per class
 )
 
 // Nearest plans votes of all units at their nearest questions. With T questions, n units and B votes per
 // unit, a question has nB/T votes on average. Let c be the noise for B = 1, so the noise for B votes is c
 // sqrt(B). The noise is a fraction r of the mean if B = (cT/(rn))^2. The mean has its largest allowed value a
-// if T = r^2 a n / c^2. If fewer questions exist, all are used. Where classes overlap, few votes give random
-// labels even without noise, so B may be larger.
+// if T = r^2 a n / c^2. If fewer questions exist, all are used.
 func Nearest(ctx context.Context, t Task) (Plan, error) {
 	p, err := t.withLeastNoise(ctx, Plan{Questions: 1, Near: 1, Drawn: t.Drawn})
 	if err != nil {
 		return Plan{}, err
 	}
-	rule, one, n, classes := ruleOfTables, p.Sigma, float64(t.Units), float64(t.Classes)
-	if t.Images || t.Drawn {
-		rule = ruleOfOthers
-	}
+	one, n, classes := p.Sigma, float64(t.Units), float64(t.Classes)
 	useful := t.Askable
 	if !t.Images {
 		useful = min(useful, MostQuestions)
 	}
-	most := min(math.Pow(rule.noise*n/one, 2)*rule.share/classes, rule.perUnit*n/one, float64(useful))
-	p.Questions = min(max(int(most), rule.fewest*t.Classes), t.Askable)
-	asked, votes := float64(p.Questions), min(max(rule.share*n/classes, rule.least), rule.most)
-	root := one * asked / (rule.noise * n)
-	p.Near = min(max(1, int(math.Ceil(max(root*root, votes*asked/n)))), p.Questions)
+	most := math.Pow(nearestNoise*n/one, 2) * nearestShare / classes
+	p.Questions = min(max(int(min(most, float64(useful))), int(nearestFewest*classes)), t.Askable)
+	root := one * float64(p.Questions) / (nearestNoise * n)
+	p.Near = min(max(1, int(math.Ceil(root*root))), p.Questions)
 	return t.withLeastNoise(ctx, p)
 }
 

@@ -60,22 +60,6 @@ func TestFutilePlans(t *testing.T) {
 	}
 }
 
-// Votes and questions of a table follow from public numbers. Images and drawn rows have another rule.
-func TestNearestPlans(t *testing.T) {
-	table := Task{Units: 12_000, Classes: 5, Askable: 6000, Target: accountant.Target{Epsilon: 4, Delta: 1e-5}}
-	images, drawn, small, private := table, table, table, table
-	images.Images, drawn.Drawn, small.Units, private.Target.Epsilon = true, true, 1000, 0.5
-	for name, c := range map[string]struct {
-		task            Task
-		questions, near int
-	}{
-		"many votes": {table, 2000, 10}, "images": {images, 6000, 7}, "drawn": {drawn, 2000, 1}, "few units": {small, 567, 12}, "noise": {private, 1024, 6},
-	} {
-		p := testkit.Must(Nearest(t.Context(), c.task))
-		require.Equal(t, [2]int{c.questions, c.near}, [2]int{p.Questions, p.Near}, name)
-	}
-}
-
 // The labels of a plan are released for its own event alone, and their file has the noisy votes only where
 // these are released.
 func TestReleaseOfAPlan(t *testing.T) {
@@ -99,7 +83,7 @@ func TestReleaseOfAPlan(t *testing.T) {
 	}
 }
 
-// Labels with few noisy votes are removed, but the ruleOfOthers.fewest labels per class with the most votes stay.
+// Labels with few noisy votes are removed, but the nearestFewest labels per class with the most votes stay.
 func TestAbstain(t *testing.T) {
 	for clear, kept := range map[int]int{30: 30, 25: 25, 12: 20, 0: 20} { // of 40 questions and two classes
 		l := Labels{Counts: neighbours.Counts{Classes: 2}}

@@ -55,14 +55,14 @@ func (p Plan) ReleaseVotes(r *ledger.Reservation, key rng.Key, classes int, vote
 // abalone, satellite and waveform.
 const fewestVotes = 2
 
-// abstain removes labels whose noisy count is below least. It keeps ruleOfOthers.fewest labels per class.
+// abstain removes labels whose noisy count is below least. It keeps nearestFewest labels per class.
 func (l Labels) abstain(least float64) {
 	counts := make([]float64, len(l.Of))
 	for q, class := range l.Of {
 		counts[q] = float64(l.Counts.At(q)[class])
 	}
 	sorted := slices.Sorted(slices.Values(counts))
-	least = min(least, sorted[max(0, len(sorted)-ruleOfOthers.fewest*l.Counts.Classes)])
+	least = min(least, sorted[max(0, len(sorted)-nearestFewest*l.Counts.Classes)])
 	for q := range l.Of {
 		if counts[q] < least {
 			l.Of[q] = aggregate.Abstain
