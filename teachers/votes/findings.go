@@ -134,10 +134,10 @@ func (r *Report) duplicates() Finding {
 	if len(r.Duplicates) > maxListed {
 		groups = append(groups, "...")
 	}
-	detail := "groups of teachers that vote identically on every query: " + strings.Join(groups, ", ")
+	detail := "some teachers vote identically on every query: " + strings.Join(groups, ", ")
 	if r.ChanceDuplicates > MaxChance {
 		return Finding{"duplicates", LevelNote,
-			detail + fmt.Sprintf("; %.2g identical pairs are expected by chance", r.ChanceDuplicates)}
+			detail + fmt.Sprintf("; by chance, %.2g such pairs are expected", r.ChanceDuplicates)}
 	}
 	return Finding{"duplicates", LevelFail, detail + " (a model that votes twice changes two votes)"}
 }
