@@ -54,9 +54,9 @@ func gnmaxDescription() Description {
 }
 
 // gaussianReach is a distance from the counts, in sigmas, beyond which the terms of the integral (continuous
-// noise) or sum (discrete noise) are negligible. Both are log-concave with curvature at least 1/sigma^2. For
-// up to 2^22 classes, their maximum lies between the lowest count and 6 sigmas above the largest count. Ten
-// sigmas outside this range, each term is at most e^-50 of the maximum.
+// noise) or sum (discrete noise) are negligible. As functions of the noisy count, the terms are log-concave
+// with curvature at least 1/sigma^2. For up to 2^22 classes, their maximum lies between the lowest count and
+// 6 sigmas above the largest count. Ten sigmas outside this range, each term is at most e^-50 of the maximum.
 const gaussianReach = 16
 
 // Law returns the output distribution of one query with discrete Gaussian noise. Time and memory are

@@ -22,8 +22,9 @@ const maxClasses = 1000
 // the classes from public rows and refuses a private row with another label.
 type ClassRule struct {
 	// Names holds the class names. For a folder of idx files, Names[i] is the name of label i. For other
-	// data, each name is a label. If Names is nil, the classes are the sorted labels of the public rows, or
-	// for a folder of idx files 0 to m, where m is the largest test label, but at least 9.
+	// data, each name is a label. If Names is nil, the classes are the sorted labels of the public rows. For
+	// a folder of idx files they are then 0, 1, ..., m, where m is the larger of 9 and the largest test
+	// label.
 	Names []string
 	// Other is the class of rows whose label is missing or not a class. It becomes an additional class unless
 	// Names contains it. The value [DropOther] drops such rows. If Other is empty, such rows are refused. The

@@ -14,24 +14,25 @@ import (
 // ReadTable reads a table from a CSV or Parquet file, from a file of JSON lines (.jsonl), or from a folder of
 // texts. An invalid file is an [*fault.Error].
 //
-// CSV is read by RFC 4180, plain or compressed by gzip or Zstandard. Spaces around cells are removed. An
-// empty cell, "?", "NA", and "nan", "n/a" or "null" in upper or lower case are missing values. A missing unit
-// is an error. A missing label is also an error, unless opt.Rule.Other is set. Time and memory are linear in
-// the size of the file. The unpacked file may have at most 1 GiB and, above 64 MiB, at most 256 times the
-// compressed size. In memory, a row takes 144 bytes, and a cell takes 16 bytes and its text. Repeated text is
-// stored once. A table above 1 GiB of memory is refused. Reading takes about twice the memory of the table,
-// and splitting copies the table.
+// CSV is read by RFC 4180, plain or compressed by gzip or Zstandard. Spaces around cells are removed. Missing
+// values are an empty cell, "?", "NA" and, in upper or lower case, "nan", "n/a" and "null". A missing unit is
+// an error. A missing label is also an error, unless opt.Rule.Other is set. Time and memory are linear in the
+// size of the file. The unpacked file may have at most 1 GiB. If it has more than 64 MiB, it may also have at
+// most 256 times the compressed size. In memory, a row takes 144 bytes, and a cell takes 16 bytes and its
+// text. Repeated text is stored once. A table above 1 GiB of memory is refused. Reading takes about twice the
+// memory of the table, and splitting copies the table.
 //
 // A Parquet file is read like a CSV file of the same table, with the cells that package internal/parquet
-// returns. Options about the text of a CSV file have no effect. Whole numbers in a column of floats are 3 and
-// not 3.0, so units derived from content may differ between the two formats. The reason is that pandas writes
-// integers as floats if one row lacks a value, and this row must not rename other rows. Row groups,
-// compression and encoding have no effect, and metadata is not read. A column of an unsupported type, such as
-// timestamps, is an error unless it is dropped. Memory is bounded as for CSV, plus 512 MiB for pages.
+// returns. Options about the text of a CSV file have no effect. A whole number in a column of floats becomes
+// the text 3, not 3.0: pandas writes a column of integers as floats if one value is missing, and this row
+// must not change the cells of other rows. If the unit of a row is a hash of its cells, the unit may
+// therefore differ between CSV and Parquet. Row groups, compression and encoding have no effect, and metadata
+// is not read. A column of an unsupported type, such as timestamps, is an error unless it is dropped. Memory
+// is bounded as for CSV, plus 512 MiB for pages.
 //
-// JSON lines have an object on each line, all with the same keys, which are the columns in the order of their
-// names. Cells and memory are as for CSV. A folder has a file of at most 1 MiB for each text, and the columns
-// label and text. The label is the name of the file's folder.
+// JSON lines have an object on each line, and all objects have the same keys. The keys are the columns,
+// sorted by name. Cells and memory are as for CSV. A folder of texts has one file of at most 1 MiB for each
+// text. It is read as a table with the columns label and text. The label is the name of the file's folder.
 func ReadTable(path string, opt CSVOptions) (*Table, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return readTextFolder(path, opt)

@@ -123,7 +123,8 @@ func (c point) releaseNeighbours(
 	return labels, err
 }
 
-// labelsFile returns a table of the released labels. For a drawn pool, the table contains the queries.
+// labelsFile returns a table of the released labels. If the pool is synthetic, the table also has
+// the queried rows.
 func (c point) labelsFile(queries []int, released nearby.Labels) table.Table {
 	names := make([]string, len(queries))
 	for q, pool := range queries {

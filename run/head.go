@@ -63,8 +63,8 @@ func stateDir() (string, error) {
 	return filepath.Join(base, "pate", "ledgers"), nil
 }
 
-// markFile returns the file in the user's state folder (see the package comment) with the head of the ledger
-// with the given id.
+// markFile returns the path of the file that stores the head of the ledger id. The file is in the user's
+// state folder (see the package comment).
 func markFile(id string) (string, error) {
 	dir, err := stateDir()
 	return filepath.Join(dir, id+".head"), err

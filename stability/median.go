@@ -145,7 +145,7 @@ type SmoothMedian struct {
 	beta      float64
 }
 
-// medianBits is log2 of the least number of grid units in the interval.
+// medianBits sets the grid: the interval of the median has at least 2^medianBits grid units.
 const medianBits = 24
 
 func NewSmoothMedian(cfg SmoothMedianConfig) (*SmoothMedian, error) {

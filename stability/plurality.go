@@ -40,8 +40,9 @@ const maxCount = 1 << 40
 // all histograms of up to 8 votes and 4 classes.
 //
 // The distance has two properties: it differs by at most 1 between neighbours, and it is 0 for two neighbours
-// with different winners. Under VoteMoves, g/2 lacks the second property, and g and g - 1 lack both. A test
-// of g - 1 with noise for sensitivity 1 costs 2 epsilon, and releases an unstable answer e^epsilon times as
+// with different winners. Under VoteMoves, g/2 lacks the second property. Both g and g - 1 lack both
+// properties. If g - 1 is tested with noise for sensitivity 1, the cost is 2 epsilon in place of epsilon, and
+// an unstable answer is released e^epsilon times as
 // often.
 func Plurality(counts []int, change Change, ties Ties) (winner int, distance int64, err error) {
 	switch {

@@ -13,7 +13,7 @@
 //
 // # Caveats
 //
-// Counts, the data that workers exchange, and the engine's logs are as secret as the votes, so the engine
+// The counts, the engine's logs and the data that workers exchange are as secret as the votes, so the engine
 // must belong to the owner of the votes.
 //
 // No check can verify that teachers used disjoint partitions of the private data.

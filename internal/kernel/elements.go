@@ -18,9 +18,9 @@ func Rectify[T Float](dst, src []T) {
 	}
 }
 
-// Gate sets dst[i] to src[i] where y[i] is positive, and to 0 elsewhere. It is the gradient of Rectify with
-// result y. For a NaN in y, its sign bit decides. All slices have equal length. The slices dst and src may
-// coincide.
+// Gate sets dst[i] to src[i] where y[i] is positive, and to 0 elsewhere. If y is the result of Rectify, and
+// src is the gradient for y, then dst is the gradient for the input of Rectify. For a NaN in y, its sign bit
+// decides. All slices have equal length. The slices dst and src may coincide.
 func Gate[T Float](dst, y, src []T) {
 	match(len(y) == len(dst) && len(src) == len(dst))
 	done := whole[T](len(dst), 8)

@@ -204,8 +204,8 @@ type Halves struct {
 	M, Last   int
 }
 
-// MulStrips sets M rows of each strip of dst to the product with Last + 1 rows of src. The slices must not
-// overlap.
+// MulStrips sets the M rows of each strip of dst to the product of h and the Last + 1 rows of the same strip
+// of src. The slices must not overlap.
 func (h Halves) MulStrips(dst []float32, to Strips, src []float32, from Strips, strips int) {
 	if strips == 0 {
 		return

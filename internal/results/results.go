@@ -85,8 +85,9 @@ func Released(path, clause string) error {
 		Fix: "restore the private half, or choose another --out and add up both budgets", Check: true, Err: ErrReleased}
 }
 
-// Vacant returns an error if the folder has files but no configuration (see [Folder.Strangers]). A run whose
-// ledger is lost may have released these files, so no ledger would contain both charges.
+// Vacant returns an error if the folder has files but no configuration (see [Folder.Strangers]). The files
+// may come from an earlier run whose ledger is lost. A new run would then start a new ledger, which lacks the
+// charge of the earlier run.
 func (f Folder) Vacant() error {
 	strangers, err := f.Strangers()
 	if err != nil || len(strangers) == 0 {

@@ -228,8 +228,9 @@ func (s *Source) Range() (from, to int) { return s.from, s.to }
 func (s *Source) Teachers() int { return s.teachers }
 func (s *Source) Classes() int  { return s.classes }
 
-// ClassNames returns the class names for a labels file: Options.ClassNames, or the file's numbers if
-// FirstClass is not 0, or nil.
+// ClassNames returns the class names for a labels file. They are Options.ClassNames, if set. Otherwise, if
+// FirstClass is not 0, they are the numbers by which the votes file names classes. Otherwise the result is
+// nil.
 func (s *Source) ClassNames() []string {
 	if s.opt.ClassNames == nil && s.opt.FirstClass == 0 {
 		return nil

@@ -93,8 +93,9 @@ func Allocation(steps int64, sigma float64) Pair {
 	return Pair{pairAllocation, float64(steps), sigma, 0}
 }
 
-// Several returns a pair for a record in k random steps: the two distributions of a sum over all steps (see
-// several). The sum is post-processing of the outputs, so this pair bounds epsilon from below.
+// Several returns a pair for a record that takes part in k random steps: the distributions, with and without
+// the record, of a sum of functions of all steps' outputs (see func several). The sum is post-processing of
+// the outputs, so this pair bounds epsilon from below.
 func Several(steps, k int64, sigma float64) Pair {
 	return Pair{pairSeveral, float64(steps), sigma, float64(k)}
 }

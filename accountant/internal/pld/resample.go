@@ -84,9 +84,9 @@ type mixing struct {
 //
 //	share[i] + rate[i-1] share[i-1] + rate[i+1] share[i+1] = 1.
 //
-// Output j takes the part rate[j] share[j] of output i, or nothing. In the second case rate[j] is 0 here.
-// Both rates together are at most 0.9. So the only solution has all shares in [0.1, 1], and elimination from
-// one end to the other is stable.
+// The adjacent output j = i-1 or j = i+1 takes the part rate[j] share[j] of output i. If it takes nothing
+// from output i, the equation has 0 in place of rate[j]. Both rates of an equation together are at most 0.9.
+// So the only solution has all shares in [0.1, 1], and elimination from one end to the other is stable.
 func share(mixes []mixing, points []mergedOutput) {
 	taken := func(j int, fromBelow bool) float64 {
 		if j < 0 || j >= len(points) || points[j].dev > 0 != fromBelow {

@@ -21,7 +21,7 @@ type Task struct {
 	// Noise is stability.Laplace or stability.Gaussian for MStab. By default the noise with the smaller
 	// distance is chosen.
 	Noise stability.Noise
-	// Success is the probability of an answer at the distance that Fit minimises, by default 0.95.
+	// Fit minimises the distance at which an answer has the probability Success. The default is 0.95.
 	Success float64
 }
 

@@ -40,10 +40,10 @@ func main() {
 
 var sameType = regexp.MustCompile(`(\w+) (\*?\w+), (\w+ \*?\w+)`)
 
-// writeStubs shortens the declarations in the file stubs, and writes panicking functions of the same names to
-// the file other, for machines without the assembly.
-func writeStubs(stubs, other string) error {
-	text, err := os.ReadFile(stubs)
+// writeStubs shortens the declarations in the file at stubsPath. It writes a second file, at otherPath, for
+// machines without the assembly: functions of the same names that panic.
+func writeStubs(stubsPath, otherPath string) error {
+	text, err := os.ReadFile(stubsPath)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func writeStubs(stubs, other string) error {
 		}
 		short.WriteString(line)
 	}
-	for path, b := range map[string]*bytes.Buffer{stubs: short, other: panics} {
+	for path, b := range map[string]*bytes.Buffer{stubsPath: short, otherPath: panics} {
 		source, err := format.Source(b.Bytes())
 		if err != nil {
 			return err

@@ -46,7 +46,7 @@ type Card struct {
 const SchemaModel = "pate.student-model/1"
 
 // HeldBack describes cross-validation on released labels, which may be wrong. Labels is the number of
-// held-out labels, or 0 without cross-validation, and Right the number of these that were predicted
+// held-out labels, or 0 without cross-validation. Right is the number of held-out labels that were predicted
 // correctly. MostFrequent is the number of released labels of the most frequent class. Doubt is the result of
 // [Model.Doubt].
 type HeldBack struct {
