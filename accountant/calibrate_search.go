@@ -36,12 +36,8 @@ type NoBracketError struct {
 }
 
 func (e *NoBracketError) Error() string {
-	relation := "still"
-	if e.Epsilon <= e.Target.Epsilon {
-		relation = "only"
-	}
-	return fmt.Sprintf("accountant: no %[1]s was found for epsilon %[5]g at delta %[6]g: at %[1]s %[2]g, the last tried, epsilon is %[4]s %.6[3]g",
-		e.Parameter, e.Last, e.Epsilon, relation, e.Target.Epsilon, e.Target.Delta)
+	return fmt.Sprintf("accountant: no %[1]s was found for epsilon %[4]g at delta %[5]g: even %[1]s %[2]g, the last tried, gives epsilon %.6[3]g",
+		e.Parameter, e.Last, e.Epsilon, e.Target.Epsilon, e.Target.Delta)
 }
 
 func (e *NoBracketError) Is(target error) bool { return target == ErrNoBracket }

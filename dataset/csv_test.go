@@ -115,7 +115,7 @@ func TestCSVErrorsSayWhereAndWhat(t *testing.T) {
 		"column 0":       {"x,y\n1,2\n2,1\n", CSVOptions{Header: HeaderNo, Label: "0"}, 0, `has no column "0"`},
 		"column 3":       {"x,y\n1,2\n2,1\n", CSVOptions{Header: HeaderNo, Label: "3"}, 0, `has no column "3"`},
 		"unit missing":   {"x,y\n1,2\n2,1\n", CSVOptions{Unit: "z"}, 0, `give the unit column`},
-		"unit is label":  {"x,y,z\n1,2,3\n2,1,3\n", CSVOptions{Unit: "z", Label: "3"}, 0, `as label and as unit`},
+		"unit is label":  {"x,y,z\n1,2,3\n2,1,3\n", CSVOptions{Unit: "z", Label: "3"}, 0, `cannot be the label and the unit`},
 		"two of a name":  {"x,x,y\n1,2,3\n", CSVOptions{Label: "x", Header: HeaderYes}, 0, `more than one column "x"`},
 		"no label":       {"1,a\n2,?\n", CSVOptions{Header: HeaderNo}, 2, `row 2 has no label in column "column 2"`},
 		"no unit":        {"1,7,a\n1,,b\n", CSVOptions{Header: HeaderNo, Unit: "2"}, 2, `row 2 has no unit in column "column 2"`},

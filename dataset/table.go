@@ -127,10 +127,10 @@ func newTableBuilder(path string, opt CSVOptions, names []string) (*tableBuilder
 		return nil, err
 	}
 	if b.unit >= 0 && b.unit == b.label {
-		return nil, wrong(path, fmt.Sprintf("would have column %s as label and as unit", opt.Unit), "", "give two different columns")
+		return nil, wrong(path, fmt.Sprintf("column %q cannot be the label and the unit", opt.Unit), "", "give two different columns")
 	}
 	if b.silo >= 0 && (b.silo == b.label || b.silo == b.unit) {
-		return nil, wrong(path, fmt.Sprintf("would have column %s as silo and as label or unit", opt.Silo), "", "give different columns")
+		return nil, wrong(path, fmt.Sprintf("column %q cannot be the silo, because it is the label or the unit", opt.Silo), "", "give different columns")
 	}
 	text := -1
 	if opt.Text != "" {

@@ -96,10 +96,10 @@ func TestEverySet(t *testing.T) {
 
 func TestOpenRefuses(t *testing.T) {
 	for want, opt := range map[string]dataset.Options{
-		"takes no files of labels, units or embeddings":            {Labels: "l.npy"},
-		"--label and other column flags do not apply":              {CSV: dataset.CSVOptions{Label: "1"}},
-		"--classes, --class-names and --other-labels do not apply": {Rule: dataset.ClassRule{Names: []string{"a", "b"}}},
-		"--kind does not apply":                                    {Kind: dataset.Pictures},
+		"takes no files of labels, units or embeddings":                                 {Labels: "l.npy"},
+		"has no columns, so flags of columns, such as --label or --silos, do not apply": {CSV: dataset.CSVOptions{Label: "1"}},
+		"--classes, --class-names and --other-labels do not apply":                      {Rule: dataset.ClassRule{Names: []string{"a", "b"}}},
+		"--kind does not apply": {Kind: dataset.Pictures},
 	} {
 		_, err := Open("mnist", opt)
 		testkit.ErrorAs[*fault.Error](t, err)
