@@ -84,12 +84,14 @@ func (o Options) mark(err error) error {
 	return forOwner(err)
 }
 
+const noColumns = "has no columns, so flags of columns, such as --label or --silos, do not apply"
+
 func (o Options) noTable(where string) error {
 	switch {
 	case o.Labels != "" || o.Units != "" || o.Embeddings != "":
 		return wrong(where, "takes no files of labels, units or embeddings", "only an NPY or idx file does", "")
 	case !o.CSV.isZero():
-		return wrong(where, "has no columns, so flags of columns, such as --label or --silos, do not apply", "only a table has columns", "")
+		return wrong(where, noColumns, "only a table has columns", "")
 	}
 	return nil
 }
@@ -128,7 +130,7 @@ func Open(where string, opt Options) (Data, error) {
 	case !parted && opt.Embeddings != "":
 		return Data{}, wrong(where, "is no table, and --embeddings is given", "a table gives label and unit of each embedding", "give a table")
 	case !parted && !opt.CSV.isZero():
-		return Data{}, wrong(where, "has no columns, so flags of columns, such as --label or --silos, do not apply", "only a table has columns", "name files with --labels and --units")
+		return Data{}, wrong(where, noColumns, "only a table has columns", "name files with --labels and --units")
 	case !parted:
 		r := Reading{Rule: opt.Rule, Kind: opt.Kind, ImageSize: opt.ImageSize}
 		in, err := r.open(Source{Path: where, Labels: opt.Labels, Units: opt.Units}, false)

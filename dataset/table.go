@@ -130,7 +130,8 @@ func newTableBuilder(path string, opt CSVOptions, names []string) (*tableBuilder
 		return nil, wrong(path, fmt.Sprintf("column %q cannot be the label and the unit", opt.Unit), "", "give two different columns")
 	}
 	if b.silo >= 0 && (b.silo == b.label || b.silo == b.unit) {
-		return nil, wrong(path, fmt.Sprintf("column %q cannot be the silo, because it is the label or the unit", opt.Silo), "", "give different columns")
+		return nil, wrong(path, fmt.Sprintf("column %q cannot be the silo, because it is the label or the unit", opt.Silo), "",
+			"give different columns")
 	}
 	text := -1
 	if opt.Text != "" {
