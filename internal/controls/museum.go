@@ -11,10 +11,13 @@ import (
 // Museum returns the mistakes of published papers and programs, each with its source. Some are targets of
 // Broken too.
 func Museum() (all []Target) {
-	broken := Broken()
+	broken := map[string][]Target{}
+	for _, t := range Broken() {
+		broken[t.Name] = append(broken[t.Name], t)
+	}
 	for _, e := range museum.Exhibits() {
-		targets, err := Find(broken, e.Name)
-		if claim := stated(e.Epsilon, e.Delta); err != nil { // the mechanism is in package museum
+		targets := broken[e.Name]
+		if claim := stated(e.Epsilon, e.Delta); targets == nil { // the mechanism is in package museum
 			targets = []Target{byLaw(e.Name, e.Inputs, claim, func(yield func(p, q []float64) bool) { yield(e.Laws(false)) })}
 			if !e.Rare {
 				targets = append(targets, runs(e.Name, e.Inputs, 20_000, claim, exhibited(e, 1), exhibited(e, 0)))

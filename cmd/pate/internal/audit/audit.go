@@ -75,10 +75,14 @@ func New(g *shell.Globals) *cobra.Command {
 		"targets to audit: default, trained, museum, or names that --list prints")
 	cmd.Flags().StringSliceVar(&f.broken, "broken", nil,
 		"mistakes to audit instead of the targets: all, trained, or names that --list prints")
-	shipped := slices.Concat(controls.Default(), controls.Trained(), controls.Museum())
-	broken := slices.Concat(controls.Broken(), controls.BrokenTrained())
-	shell.Take("list", append([]string{"default", "trained", "museum"}, controls.Names(shipped)...)...).Of(cmd.Flag("suite"))
-	shell.Take("list", append([]string{"all", "trained"}, controls.Names(broken)...)...).Of(cmd.Flag("broken"))
+	shell.OfLater(cmd.Flag("suite"), func() shell.Values {
+		shipped := slices.Concat(controls.Default(), controls.Trained(), controls.Museum())
+		return shell.Take("list", append([]string{"default", "trained", "museum"}, controls.Names(shipped)...)...)
+	})
+	shell.OfLater(cmd.Flag("broken"), func() shell.Values {
+		broken := slices.Concat(controls.Broken(), controls.BrokenTrained())
+		return shell.Take("list", append([]string{"all", "trained"}, controls.Names(broken)...)...)
+	})
 	return cmd
 }
 

@@ -198,7 +198,27 @@ func (v Values) Of(flag *pflag.Flag) {
 	flag.Annotations[values] = v
 }
 
-func told(flag *pflag.Flag) Values { return flag.Annotations[values] }
+// later is the value of a flag whose permitted values are computed when they are needed.
+type later struct {
+	pflag.Value
+	pflag.SliceValue
+	permitted func() Values
+}
+
+// OfLater stores permitted values of a flag with a slice. The function v runs only if a command reads them.
+func OfLater(flag *pflag.Flag, v func() Values) {
+	flag.Value = later{flag.Value, flag.Value.(pflag.SliceValue), v}
+	if flag.DefValue == "[]" { // which pflag omits from the help for its own types alone
+		flag.DefValue = "<nil>"
+	}
+}
+
+func told(flag *pflag.Flag) Values {
+	if l, ok := flag.Value.(later); ok {
+		return l.permitted()
+	}
+	return flag.Annotations[values]
+}
 
 func CompleteArgs(cmd *cobra.Command, v Values) {
 	cmd.ValidArgsFunction = func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
