@@ -1,6 +1,7 @@
 package ledgers
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"os"
@@ -54,7 +55,8 @@ func (c *checks) find(path string) (string, error) {
 				if part == folder.Private() {
 					return nil
 				}
-				return c.add(map[filekind.Kind]string{filekind.Labels: "labels", filekind.Model: "model"}[kind], at)
+				name := map[filekind.Kind]string{filekind.Labels: "labels", filekind.Model: "model"}[kind]
+				return c.add(cmp.Or(name, "statement"), at)
 			case filekind.Signature:
 				c.list = append(c.list, &check{Check: "signature", Result: unchecked, Path: at, Says: "give --signature and --public-key"})
 			default:

@@ -84,9 +84,12 @@ func (f *verifyFlags) run(g *shell.Globals, path string, given bool) error {
 		}
 	}
 	c := &checks{byHash: map[[sha256.Size]byte][]*check{}, runs: map[int64]string{}}
-	for kind, paths := range map[string][]string{"labels": f.labels, "model": f.models, "statement": f.statements} {
-		for _, path := range paths {
-			if err := c.add(kind, path); err != nil {
+	for _, group := range []struct {
+		kind  string
+		paths []string
+	}{{"labels", f.labels}, {"model", f.models}, {"statement", f.statements}} {
+		for _, path := range group.paths {
+			if err := c.add(group.kind, path); err != nil {
 				return err
 			}
 		}
@@ -110,8 +113,8 @@ func (c *checks) add(kind, path string) error {
 		return shell.InputError(fmt.Errorf("--%s %s: %w", kind, path, err),
 			"the file is compared with the entries of the ledger", "check its name", "ledger")
 	}
-	if kind == "" || kind == "statement" {
-		kind = map[bool]string{true: "registry", false: "statement"}[filekind.Of(path) == filekind.Registry]
+	if kind == "statement" && filekind.Of(path) == filekind.Registry {
+		kind = "registry"
 	}
 	one := &check{Check: kind, Path: path, SHA256: hex.EncodeToString(sum[:])}
 	c.list = append(c.list, one)
@@ -119,7 +122,10 @@ func (c *checks) add(kind, path string) error {
 		return nil
 	}
 	c.byHash[sum] = append(c.byHash[sum], one)
-	if m, err := published.Open(path); err == nil && kind == "model" {
+	if kind == "labels" {
+		return nil
+	}
+	if m, err := published.Open(path); err == nil {
 		if from, err := hex.DecodeString(m.Labels.SHA256); err == nil && len(from) == sha256.Size {
 			one.card = &m.Card
 			c.byHash[[sha256.Size]byte(from)] = append(c.byHash[[sha256.Size]byte(from)], one)
