@@ -45,7 +45,7 @@ type recordFile struct {
 
 func (s *Statement) record() record {
 	r := record{
-		Schema: recordSchema, Program: s.Program, About: s.About, Facts: s.Facts, Date: s.day,
+		Schema: recordSchema, Program: s.Program, About: s.About, Facts: s.Facts,
 		Epsilon: s.Claims[0].Epsilon, Delta: s.Claims[0].Delta, Digest: strings.Repeat("0", 64),
 	}
 	for _, l := range s.each() {
@@ -61,8 +61,8 @@ func (s *Statement) record() record {
 }
 
 // comment returns the record as a comment. JSON escapes <, > and line breaks, so no text ends it early.
-func (s *Statement) comment(begin, end string) (string, error) {
-	text, err := json.Marshal(s.record())
+func (r record) comment(begin, end string) (string, error) {
+	text, err := json.Marshal(r)
 	if err != nil {
 		return "", fmt.Errorf("statement: %w", err)
 	}

@@ -146,10 +146,11 @@ func (s *Statement) WriteRegistry(w io.Writer) error {
 	d.Basic.Name, d.Basic.Curators = cmp.Or(about.DataSet, s.Ledger), []string{curator}
 	d.Basic.Use, d.Basic.Region = cmp.Or(about.Purpose, notStated), cmp.Or(about.Region, notStated)
 	d.Basic.Description = fmt.Sprintf("Labels or models learnt from private data under differential privacy. Released outcomes: %d.", s.Committed)
-	if s.day = cmp.Or(s.day, time.Now().UTC().Format(time.DateOnly)); about.Date != "" {
-		s.day = ""
+	written := s.record()
+	if about.Date == "" {
+		written.Date = cmp.Or(s.day, time.Now().UTC().Format(time.DateOnly))
 	}
-	d.Basic.Date = cmp.Or(about.Date, s.day)
+	d.Basic.Date = cmp.Or(about.Date, written.Date)
 
 	d.Variant.Name = "Approximate DP"
 	if s.Budget.Delta == 0 {
@@ -213,7 +214,7 @@ func (s *Statement) WriteRegistry(w io.Writer) error {
 	if err := enc.Encode(e); err != nil {
 		return fmt.Errorf("statement: %w", err)
 	}
-	comment, err := s.comment("#   ", "") // as long as "<!-- " after a line break
+	comment, err := written.comment("#   ", "") // as long as "<!-- " after a line break
 	if err != nil {
 		return err
 	}

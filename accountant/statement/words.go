@@ -71,7 +71,7 @@ func (s *Statement) write(w io.Writer, t interface{ Execute(io.Writer, any) erro
 	if err := t.Execute(&b, p); err != nil {
 		return fmt.Errorf("statement: %w", err)
 	}
-	comment, err := s.comment("<!-- ", " -->")
+	comment, err := s.record().comment("<!-- ", " -->")
 	if err != nil {
 		return err
 	}
