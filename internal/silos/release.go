@@ -2,11 +2,11 @@ package silos
 
 import (
 	"context"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/pate-go/pate/accountant"
@@ -173,13 +173,8 @@ func (r *release) answered() (n int, err error) {
 		return 0, err
 	}
 	defer f.Close()
-	lines, err := csv.NewReader(f).ReadAll()
-	for _, cells := range lines {
-		if cells[1] != "" {
-			n++
-		}
-	}
-	return n - 1, err // without the heading
+	labels, err := published.ReadLabels(f, slices.Max(r.Asked)+1, nil, r.Classes)
+	return labels.Released, err
 }
 
 // Describe returns a description of a run in a ledger, or "" if it is no run of silos.
