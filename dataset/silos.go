@@ -12,11 +12,11 @@ import (
 // results and the number of teachers depend on them. If a private row has another silo, or a unit has rows in
 // two silos, the task is refused: votes of such a unit would count twice.
 func (t *Table) fillSilos(task *Task, kept [3][]int) error {
-	seen := map[string]bool{}
+	number := map[string]int{}
 	for _, i := range slices.Concat(kept[1], kept[2]) {
-		if name := t.silos[i]; !seen[name] {
-			seen[name] = true
-			task.Silos = append(task.Silos, strings.Clone(name))
+		if _, seen := number[t.silos[i]]; !seen {
+			name := strings.Clone(t.silos[i])
+			number[name], task.Silos = 0, append(task.Silos, name)
 		}
 	}
 	sortClasses(task.Silos)
@@ -24,7 +24,8 @@ func (t *Table) fillSilos(task *Task, kept [3][]int) error {
 		return wrong(t.file(), fmt.Sprintf("has %d silos in its public rows, want 2 to %d", n, maxClasses),
 			"a silo holds many units", "choose another column for --silos or group its values")
 	}
-	for _, name := range task.Silos {
+	for i, name := range task.Silos {
+		number[name] = i
 		if !table.Harmless(name) {
 			return wrong(t.file(), fmt.Sprintf("has a silo %q, which %s", name, harmful),
 				"names of silos are printed", "write the silo otherwise")
@@ -32,8 +33,9 @@ func (t *Table) fillSilos(task *Task, kept [3][]int) error {
 	}
 	task.SiloOf = map[string]int{}
 	for _, i := range kept[0] {
-		silo, unit := slices.Index(task.Silos, t.silos[i]), t.Units[i]
-		if silo < 0 {
+		unit := t.Units[i]
+		silo, public := number[t.silos[i]]
+		if !public {
 			return wrong(t.file(), fmt.Sprintf("has silo %q, which is in no public row", t.silos[i]),
 				"names of silos become public, so they must come from public rows", "join small silos, or remove the row")
 		}
