@@ -27,7 +27,6 @@ import (
 	"math"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/fault"
@@ -35,6 +34,7 @@ import (
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/results"
+	"github.com/pate-go/pate/internal/student/published"
 	"github.com/pate-go/pate/internal/teachers/training"
 	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/run"
@@ -201,10 +201,11 @@ func (j *job) public() (*public, error) {
 // readPublic reads the public rows. It returns an error if Group is not a column of categories.
 func (s Settings) readPublic() (*dataset.Schema, dataset.Pool, error) {
 	schema, pool, err := dataset.ReadPublic(s.Public, s.Reading)
-	if err != nil || s.Group == "" || schema.Encoder != nil && slices.ContainsFunc(schema.Encoder.Names(), func(name string) bool {
-		return strings.HasPrefix(name, s.Group+"=")
-	}) {
+	if err != nil || s.Group == "" {
 		return schema, pool, err
+	}
+	if features, _ := published.Groups(schema, s.Group); features != nil {
+		return schema, pool, nil
 	}
 	return nil, pool, &fault.Error{What: fmt.Sprintf("the public rows have no category column %q", s.Group),
 		Why: "accuracy is reported for each category of this column", Fix: "name a column with categories"}

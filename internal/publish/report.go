@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -104,11 +105,13 @@ func (j *job) student(ctx context.Context, of *public, rows []int, r *Report) er
 		j.Warn(doubt)
 	}
 	r.Student, r.Entry, r.Held = m.Card.String(), paid.Entry, &m.HeldBack
-	predictions, err := m.Predict(ctx, of.pool)
-	if err != nil {
-		return err
+	if slices.ContainsFunc(of.pool.Truth, func(class int) bool { return class >= 0 }) {
+		predictions, err := m.Predict(ctx, of.pool)
+		if err != nil {
+			return err
+		}
+		r.Utility = m.Utility(predictions, of.pool, j.Group)
 	}
-	r.Utility = m.Utility(predictions, of.pool, j.Group)
 	if err := m.Save(j.made(studentFile), 0o600); err != nil || j.Pool != PoolTree {
 		return err
 	}

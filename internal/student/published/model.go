@@ -153,6 +153,20 @@ func (m *Model) Accuracy(predictions []Prediction, rows dataset.Pool) (right, kn
 	return right, known
 }
 
+// Groups returns the features of all categories of a column, with their names, or nil if there is no such
+// column.
+func Groups(s *dataset.Schema, column string) (features []int, names []string) {
+	if column == "" || s.Encoder == nil {
+		return nil, nil
+	}
+	for i, name := range s.Encoder.Names() {
+		if strings.HasPrefix(name, column+"=") {
+			features, names = append(features, i), append(names, name)
+		}
+	}
+	return features, names
+}
+
 // Utility returns the accuracy on rows with a known class: of all rows, of the rows of each class, and of the
 // rows with each category of the column group, if it is not "".
 func (m *Model) Utility(predictions []Prediction, rows dataset.Pool, group string) (all []statement.Share) {
@@ -160,14 +174,8 @@ func (m *Model) Utility(predictions []Prediction, rows dataset.Pool, group strin
 	for _, class := range m.Classes {
 		of = append(of, "class "+class)
 	}
-	at := map[int]int{} // index of a share by feature
-	if group != "" && m.Rows.Encoder != nil {
-		for feature, name := range m.Rows.Encoder.Names() {
-			if strings.HasPrefix(name, group+"=") {
-				at[feature], of = len(of), append(of, name)
-			}
-		}
-	}
+	features, names := Groups(m.Rows, group)
+	of = append(of, names...)
 	for _, name := range of {
 		all = append(all, statement.Share{Of: name})
 	}
@@ -176,9 +184,9 @@ func (m *Model) Utility(predictions []Prediction, rows dataset.Pool, group strin
 			continue
 		}
 		shares := []int{0, 1 + truth}
-		for feature, share := range at {
+		for k, feature := range features {
 			if rows.X.Data[i*rows.X.Stride+feature] > 0 {
-				shares = append(shares, share)
+				shares = append(shares, 1+len(m.Classes)+k)
 			}
 		}
 		for _, share := range shares {
