@@ -1,0 +1,98 @@
+package quota
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"math"
+
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/rng"
+)
+
+// Question is a public row at which units may vote.
+type Question struct {
+	ID     uint64
+	Row    []float32 // features, as of the private rows
+	Radius float64   // largest distance of a row that may vote
+}
+
+// Answer holds the noisy counts of a question, and the label by these counts.
+type Answer struct {
+	Label  int     // class with the most noisy votes, the lowest in a tie; or aggregate.NoLabel if declined
+	Counts []int64 // noisy votes of each class
+}
+
+// Session answers questions in the order of a journal. Its methods must not be called concurrently.
+type Session struct {
+	m       *Mechanism
+	voters  *voters
+	streams *rng.Streams
+	asked   uint64
+}
+
+// Ask lets units vote at the questions, in this order, and returns the noisy answers. The caller must
+// store the questions durably before an answer leaves, and must not ask a stored question again. If Ask
+// fails, the session must not be used again.
+func (s *Session) Ask(ctx context.Context, questions []Question) ([]Answer, error) {
+	noise := make([]int64, 0, len(questions)*s.m.cfg.Classes) // drawn before any row is read
+	for i, q := range questions {
+		stream := s.streams.Of(q.ids(s.asked + uint64(i))...)
+		for range s.m.cfg.Classes {
+			noise = append(noise, s.m.noise.Sample(stream))
+		}
+	}
+	counts, err := s.vote(ctx, questions)
+	if err != nil {
+		return nil, err
+	}
+	answers := make([]Answer, len(questions))
+	for i := range answers {
+		from, to := i*s.m.cfg.Classes, (i+1)*s.m.cfg.Classes
+		noisy := counts[from:to:to]
+		for class := range noisy {
+			noisy[class] += noise[from+class]
+		}
+		answers[i] = Answer{s.m.label(noisy), noisy}
+	}
+	return answers, nil
+}
+
+// Resume counts the votes at questions of a journal, which were answered before a restart. The caller must
+// resume all of them in their order before the first Ask.
+func (s *Session) Resume(ctx context.Context, journal []Question) error {
+	_, err := s.vote(ctx, journal)
+	return err
+}
+
+func (s *Session) vote(ctx context.Context, questions []Question) ([]int64, error) {
+	counts, err := s.voters.vote(ctx, questions)
+	if err == nil {
+		s.asked += uint64(len(questions))
+	}
+	return counts, err
+}
+
+// ids returns what identifies the noise of a question. Two different questions never share noise, although
+// they have one ID or, after the loss of a journal, one place.
+func (q Question) ids(place uint64) []uint64 {
+	text := binary.LittleEndian.AppendUint64(nil, math.Float64bits(q.Radius))
+	for _, v := range q.Row {
+		text = binary.LittleEndian.AppendUint32(text, math.Float32bits(v))
+	}
+	hash := sha256.Sum256(text)
+	return []uint64{place, q.ID, binary.LittleEndian.Uint64(hash[:]), binary.LittleEndian.Uint64(hash[8:])}
+}
+
+// label returns the class with the most noisy votes, or NoLabel if its lead over the next class is below
+// Lead.
+func (m *Mechanism) label(noisy []int64) int {
+	best := dense.Argmax(noisy)
+	for class, votes := range noisy {
+		if class != best && noisy[best]-votes < m.cfg.Lead {
+			return aggregate.NoLabel
+		}
+	}
+	return best
+}
