@@ -108,7 +108,7 @@ func (t Task) Withheld() string {
 	if t.Published || t.Protocol == "" || t.Protocol == Literature {
 		return ""
 	}
-	return "rows score that the default split keeps private; see pate tune"
+	return "rows score that the default split keeps private; see pate dpsgd tune"
 }
 
 // Waived returns the waiver that marks a ledger of this split as not releasable, or nil if Withheld is "".

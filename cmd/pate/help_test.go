@@ -24,7 +24,7 @@ import (
 // description, its usage and two examples; and pate help COMMAND has every flag.
 func TestHelpFitsTheTerminalAndTeaches(t *testing.T) {
 	root := newRootCommand(&shell.Globals{})
-	require.Equal(t, 23, strings.Count(shell.Help(root, false), "\n"), "a screen")
+	require.LessOrEqual(t, strings.Count(shell.Help(root, false), "\n"), 24, "a screen")
 	var walk func(cmd *cobra.Command)
 	walk = func(cmd *cobra.Command) {
 		short, full := shell.Help(cmd, false), shell.Help(cmd, true)

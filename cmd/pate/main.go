@@ -35,7 +35,6 @@ import (
 	"github.com/pate-go/pate/cmd/pate/internal/sql"
 	"github.com/pate-go/pate/cmd/pate/internal/student"
 	"github.com/pate-go/pate/cmd/pate/internal/train"
-	"github.com/pate-go/pate/cmd/pate/internal/tune"
 	"github.com/pate-go/pate/internal/buildinfo"
 	"github.com/pate-go/pate/internal/table"
 )
@@ -106,7 +105,7 @@ func newRootCommand(g *shell.Globals) *cobra.Command {
 		commands []*cobra.Command
 	}{
 		{"Release", []*cobra.Command{publish.New(g), label.New(g), train.New(g), student.New(g), dpsgd.New(g), predict.New(g)}},
-		{"Decide", []*cobra.Command{compare.New(g), plan.New(g), tune.New(g)}},
+		{"Decide", []*cobra.Command{compare.New(g), plan.New(g)}},
 		{"Account", []*cobra.Command{account.New(g), calibrate.New(g), ledgers.New(g), ledgers.NewVerify(g), audit.New(g)}},
 		{"Votes", []*cobra.Command{shell.Parent("votes", "votes", check.New(g), counts.New(g), nearest.New(g),
 			train.NewMerge(g), sql.New(g), analyze.New(g))}},

@@ -112,7 +112,7 @@ func onTables() []leaving {
 	add("dpsgd, cyclic", "dpsgd --steps 6 --size 100 --sampling cyclic --bands 2 --batch 20"+own)
 	rows = append(rows, leaving{name: "dpsgd, no header", steps: lines("dpsgd --steps 6 --data t.csv --label 5 --unit 4 --delta 1e-4 --other-labels other --header no --out run --format json"), inputs: tables("t.csv", true, false), units: true})
 	for name, flags := range map[string]string{"": "", " privately": " --score private", ", declared size": " --size 100"} {
-		add("tune"+name, "tune --steps 4 --learning-rate 0.5,1 --law geometric --runs 1.5"+flags+own)
+		add("tune"+name, "dpsgd tune --steps 4 --learning-rate 0.5,1 --law geometric --runs 1.5"+flags+own)
 	}
 	for _, method := range []string{"pate/gnmax", "pate/confident-gnmax", "pknn/sampled", "pknn/reverse", "dpsgd/linear", "pate/lnmax", "pate/exponential", "pate/permute-and-flip",
 		"pate/m-stab", "pate/stable-svt", "pate/m-svec"} {

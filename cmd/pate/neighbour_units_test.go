@@ -181,7 +181,7 @@ func TestNobodysLabelMovesTheNumberOfUnits(t *testing.T) {
 		"compare": append([]string{"compare", "--methods", "dpsgd/linear,pate/gnmax"}, one...),
 		"drawn":   append([]string{"compare", "--methods", "pate/gnmax", "--pool", "none", "--ranges", filepath.Join(dir, "ranges.csv")}, one...),
 		"matrix":  {"dpsgd", "--data", x, "--labels", y, "--units", u, "--steps", "4", "--class-names", "a,b", "--other-labels", "drop", "--delta", "1e-4", "--seed", "1", "--format", "json"},
-		"tune":    append([]string{"tune", "--steps", "4", "--learning-rate", "0.5,1", "--law", "geometric", "--runs", "1.5", "--score", "private"}, one...),
+		"tune":    append([]string{"dpsgd", "tune", "--steps", "4", "--learning-rate", "0.5,1", "--law", "geometric", "--runs", "1.5", "--score", "private"}, one...),
 	} {
 		t.Run(name, func(t *testing.T) {
 			write(filepath.Join(dir, "ranges.csv"), declared)

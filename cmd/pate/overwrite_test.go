@@ -43,7 +43,7 @@ func writers() map[string][]string {
 			"dpsgd private.csv --public public.csv --size 150 --epsilon 2 --delta 1e-5 --steps 6 --out out" + reading,
 			"dpsgd --epsilon 60 --spend 2 --steps 6 --batch 32 --ledger charged.jsonl" + blobs,
 		},
-		"tune":                  {"tune --epsilon 60 --spend 2 --steps 3 --settings settings.json --law geometric --runs 1.5 --ledger charged.jsonl" + blobs},
+		"dpsgd tune":            {"dpsgd tune --epsilon 60 --spend 2 --steps 3 --settings settings.json --law geometric --runs 1.5 --ledger charged.jsonl" + blobs},
 		"compare":               {"compare --pool none --ranges blobs-ranges.csv --drop who --methods pknn/reverse,dpsgd/linear" + blobs},
 		"label":                 {"label votes0.csv --counts --teachers 100 --mechanism gnmax --sigma 30 --epsilon 60 --ledger charged.jsonl --pool p --out new.csv"},
 		"votes analyze release": {"votes analyze release votes0.csv --counts --teachers 100 --mechanism gnmax --sigma 30 --order 10 --sigma-ss 4 --ledger charged.jsonl --name n --out number.json"},

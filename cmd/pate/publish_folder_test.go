@@ -173,7 +173,7 @@ func folderCommands(t *testing.T, dir string) map[string][]string {
 		"publish tree":       publishingTree(in("private.csv"), in("ranges.csv"), in("out")),
 		"publish dpsgd":      publishingModel(in("private.csv"), in("public.csv"), in("out")),
 		"dpsgd":              slices.Concat([]string{"dpsgd", "--epsilon", "2", "--steps", "12", "--batch", "32"}, table),
-		"tune":               slices.Concat([]string{"tune", "--epsilon", "2", "--steps", "3", "--learning-rate", "0.5,1", "--law", "geometric", "--runs", "1.5"}, table),
+		"tune":               slices.Concat([]string{"dpsgd", "tune", "--epsilon", "2", "--steps", "3", "--learning-rate", "0.5,1", "--law", "geometric", "--runs", "1.5"}, table),
 		"compare":            slices.Concat([]string{"compare", "--teachers", "9", "--methods", "pate/gnmax,dpsgd/linear"}, table),
 		"compare neighbours": slices.Concat([]string{"compare", "--methods", "pknn/reverse"}, table),
 	}

@@ -64,7 +64,7 @@ func releasingCommands() []releasing {
 			return strings.Fields(fmt.Sprintf("dpsgd --data blobs.csv --label kind --delta 1e-5 --epsilon 2 --steps 12 --batch 32 --out out%d", n))
 		}, out("/private/ledger/*.jsonl"), out(models...)},
 		{"tune", func(n int) []string {
-			return strings.Fields(fmt.Sprintf("tune --data blobs.csv --label kind --delta 1e-5 --epsilon 60 --spend 2 --steps 3 --learning-rate 0.5,1 --law geometric --runs 1.5 --ledger run.jsonl --out out%d", n))
+			return strings.Fields(fmt.Sprintf("dpsgd tune --data blobs.csv --label kind --delta 1e-5 --epsilon 60 --spend 2 --steps 3 --learning-rate 0.5,1 --law geometric --runs 1.5 --ledger run.jsonl --out out%d", n))
 		}, shared, out(models...)},
 		{"compare", func(n int) []string {
 			return strings.Fields(fmt.Sprintf("compare --data blobs.csv --label kind --delta 1e-5 --teachers 9 --methods pate/gnmax,dpsgd/linear --out out%d", n))

@@ -33,7 +33,7 @@ func listed(t *testing.T, format string, args ...string) map[string]string {
 func TestWhoMayCompare(t *testing.T) {
 	allowed := map[string]bool{
 		"cmd/pate/internal/compare": true,
-		"cmd/pate/internal/dpsgd":   true, "cmd/pate/internal/tune": true, // to be taken off
+		"cmd/pate/internal/dpsgd":   true, // to be taken off
 	}
 	for path, imports := range listed(t, `{{join .Imports " "}}`) {
 		importer, _ := local(path)

@@ -36,7 +36,7 @@ var retired = []struct {
 	{"written over", "overwritten", nil},
 	{"privacy loss distributions claim", "the claim is by privacy loss distributions", nil},
 	{"whoever", "a noun", []string{"accountant/statement/words.go", "cmd/pate/internal/check/check.go",
-		"cmd/pate/internal/dpsgd/output.go", "cmd/pate/internal/tune/output.go", "experiments/report/words.go",
+		"cmd/pate/internal/dpsgd/output.go", "cmd/pate/internal/dpsgd/tune_output.go", "experiments/report/words.go",
 		"teachers/votes/layout.go", "cmd/pate/testdata/errors.txt"}},
 	{"who has", "a noun", []string{"accountant/statement/statement.go", "accountant/statement/words.go",
 		"beam/poll/tally.go", "experiments/report/advice.go"}},

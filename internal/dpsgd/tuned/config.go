@@ -139,7 +139,7 @@ func (c Config) newJob() (_ *job, err error) {
 	for i, s := range settings {
 		p := recipe.Plan{Recipe: s.apply(c.Base), NoiseMultiplier: 1}
 		if err := p.Recipe.Validate(j.shape); err != nil {
-			return nil, fmt.Errorf("setting %d, %s: %w", i+1, s, err)
+			return nil, fmt.Errorf("setting %d: %w", i+1, err)
 		}
 		j.plans = append(j.plans, p)
 	}

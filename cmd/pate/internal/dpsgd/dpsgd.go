@@ -1,4 +1,4 @@
-// Package dpsgd is the command `pate dpsgd`, which trains one private model.
+// Package dpsgd has the commands `pate dpsgd` and `pate dpsgd tune`, which train one private model.
 package dpsgd
 
 import (
@@ -12,24 +12,50 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/dpsgd/recipe"
 	"github.com/pate-go/pate/run"
 )
 
+// modelFlags are the flags of both commands.
+type modelFlags struct {
+	data                      shell.DataFlags
+	unitName, features, model string
+	size, workers             int
+	noCache                   bool
+	out, ledger, mode         string
+	spend                     float64
+}
+
+func (f *modelFlags) add(flags *pflag.FlagSet) {
+	f.data.Add(flags)
+	shell.Declare(flags, "units", shell.To{"size": &f.size})
+	shell.Declare(flags, "dpsgd", shell.To{
+		"unit-name": &f.unitName, "features": &f.features, "model": &f.model, "workers": &f.workers, "no-cache": &f.noCache,
+		"out": &f.out, "ledger": &f.ledger, "mode": &f.mode, "spend": &f.spend,
+	})
+}
+
+func (f *modelFlags) cache(g *shell.Globals) *features.Cache {
+	if f.noCache {
+		return nil
+	}
+	return shell.FeatureCache(func(text string) { g.Logf("%s", text) })
+}
+
 type dpsgdFlags struct {
-	data              shell.DataFlags
-	own               ownFlags
-	training          trainingFlags
-	typical           shell.TypicalFlags
-	unitName, epsilon string
-	noise, spend      float64
-	without, noCache  bool
-	features, model   string
-	seeds, workers    int
-	out, ledger, mode string
+	modelFlags
+	own      ownFlags
+	training trainingFlags
+	typical  shell.TypicalFlags
+	epsilon  string
+	noise    float64
+	without  bool
+	seeds    int
 }
 
 func New(g *shell.Globals) *cobra.Command {
@@ -42,20 +68,19 @@ func New(g *shell.Globals) *cobra.Command {
 			return runDPSGD(cmd, g, f)
 		})
 	flags, own, training := cmd.Flags(), &f.own, &f.training
-	f.data.Add(flags)
-	shell.UnitFlags(flags, &own.size, &own.rows)
+	f.add(flags)
+	shell.Declare(flags, "units", shell.To{"rows-per-unit": &own.rows})
 	f.typical.Add(cmd)
 	shell.Declare(flags, "dpsgd", shell.To{
 		"public": &own.public, "public-labels": &own.publicLabels, "accept-differences": &own.accept,
-		"unit-name": &f.unitName, "epsilon": &f.epsilon, "noise-multiplier": &f.noise, "no-privacy": &f.without, "features": &f.features,
-		"model": &f.model, "seeds": &f.seeds, "workers": &f.workers, "no-cache": &f.noCache, "out": &f.out, "ledger": &f.ledger,
-		"mode": &f.mode, "spend": &f.spend,
+		"epsilon": &f.epsilon, "noise-multiplier": &f.noise, "no-privacy": &f.without, "seeds": &f.seeds,
 		"statistics-noise": &training.statistics, "steps": &training.steps, "batch": &training.batch, "sampling": &training.sampling,
 		"bands": &training.bands, "clip": &training.clip, "clipping": &training.clipping, "optimizer": &training.optimizer,
 		"learning-rate": &training.learningRate, "schedule": &training.schedule, "warmup": &training.warmup,
 		"momentum": &training.momentum, "weight-decay": &training.weightDecay, "ema": &training.ema, "augment": &training.views,
 	})
 	shell.CompleteArgs(cmd, shell.Files("csv", "jsonl", "tsv", "gz", "npy", "parquet"))
+	cmd.AddCommand(newTune(g))
 	return cmd
 }
 
@@ -68,7 +93,7 @@ func (f *dpsgdFlags) check(cmd *cobra.Command) ([]float64, error) {
 			return nil, err
 		}
 	}
-	if err := f.own.check(given); err != nil {
+	if err := f.own.check(given, f.size); err != nil {
 		return nil, err
 	}
 	return targets, cmp.Or(
@@ -150,13 +175,11 @@ func runDPSGD(cmd *cobra.Command, g *shell.Globals, f dpsgdFlags) error {
 		return err
 	}
 	cfg := recipe.Config{Task: task, Seeds: f.seeds, Unit: shell.UnitWord(f.unitName, f.data.Unit), RowsPerUnit: f.own.rows,
-		Records: f.own.size, Rows: schema, Workers: f.workers, Typical: typical}
+		Records: f.size, Rows: schema, Workers: f.workers, Typical: typical}
 	shape := cfg.Shape()
 	g.DefaultDelta(cmd.Flags().Changed, shape.Records, f.ledger)
 	cfg.Delta = g.Delta
-	if !f.noCache {
-		cfg.Cache = shell.FeatureCache(func(text string) { g.Logf("%s", text) })
-	}
+	cfg.Cache = f.cache(g)
 	budget := 0.0
 	if f.ledger != "" {
 		epsilon := 0.0
@@ -208,17 +231,17 @@ type ownFlags struct {
 	private              string // first argument
 	public, publicLabels string
 	accept               bool
-	size, rows           int
+	rows                 int
 }
 
-func (f *ownFlags) check(given func(string) bool) error {
+func (f *ownFlags) check(given func(string) bool, size int) error {
 	if f.private == "" {
 		for _, name := range []string{"public", "public-labels", "accept-differences"} {
 			if given(name) {
 				return fmt.Errorf("--%s needs PRIVATE, the file of private rows: pate dpsgd PRIVATE --public PUBLIC", name)
 			}
 		}
-		return shell.CheckUnits(given, f.size, f.rows)
+		return shell.CheckUnits(given, size, f.rows)
 	}
 	for _, name := range []string{"data", "split", "quick"} {
 		if given(name) {
@@ -229,7 +252,7 @@ func (f *ownFlags) check(given func(string) bool) error {
 		return errors.New("PRIVATE needs --public: columns, scales and classes come from public rows, because taking them from private rows " +
 			"would cost budget")
 	}
-	return shell.CheckUnits(given, f.size, f.rows)
+	return shell.CheckUnits(given, size, f.rows)
 }
 
 // task reads one file and splits the rows into sets, or reads a private and a public file. The schema is nil

@@ -1,24 +1,23 @@
 package dpsgd
 
 import (
-	"regexp"
 	"testing"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 )
 
-func TestDPSGDFlagsIdentifyARun(t *testing.T) {
+func TestFlagsIdentifyARun(t *testing.T) {
 	var f dpsgdFlags
+	search := tuneFlags{settings: newSettingFlags()}
 	cmd := New(&shell.Globals{})
-	known := map[string]bool{"out": true, "workers": true, "no-cache": true}
-	for _, name := range f.flagNames() {
-		known[name] = true
-	}
-	lines := regexp.MustCompile(`(?m)^ *--([a-z-]+)`).FindAllStringSubmatch(cmd.LocalFlags().FlagUsages(), -1)
-	require.Greater(t, len(lines), 15)
-	for _, line := range lines {
-		require.True(t, known[line[1]], line[1])
+	for c, names := range map[*cobra.Command][]string{cmd: f.flagNames(), cmd.Commands()[0]: append(search.names(), "plan")} {
+		c.LocalFlags().VisitAll(func(flag *pflag.Flag) {
+			require.Contains(t, append(names, "out", "workers", "no-cache"), flag.Name)
+		})
+		require.Greater(t, len(names), 15)
 	}
 }

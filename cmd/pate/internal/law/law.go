@@ -26,7 +26,10 @@ func New(g *shell.Globals) *cobra.Command {
 	for _, m := range lawPages() {
 		children = append(children, newLawOf(g, m))
 	}
-	return shell.Parent("law", "mechanisms", append(children, newAboveThresholdLaw(g))...)
+	cmd := shell.Parent("law", "mechanisms", append(children, newAboveThresholdLaw(g))...)
+	cmd.Use = "law MECHANISM"
+	shell.CompleteArgs(cmd, shell.Take("any"))
+	return cmd
 }
 
 func newLawOf(g *shell.Globals, m lawPage) *cobra.Command {

@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/dpsgd"
@@ -18,10 +17,6 @@ import (
 	"github.com/pate-go/pate/internal/dpsgd/typical"
 	"github.com/pate-go/pate/teachers/votes"
 )
-
-func UnitFlags(flags *pflag.FlagSet, size, rows *int) {
-	Declare(flags, "units", To{"size": size, "rows-per-unit": rows})
-}
 
 // CheckTeachers returns an error if the number of teachers or the declared number of units is invalid.
 func CheckTeachers(given func(string) bool, teachers, size int) error {

@@ -1,4 +1,4 @@
-package tune
+package dpsgd
 
 import (
 	"errors"
@@ -47,7 +47,7 @@ func (f *settingFlags) read(cmd *cobra.Command, base recipe.Recipe) ([]tuned.Set
 	}
 	switch {
 	case f.file != "" && len(grid) > 0:
-		return nil, shell.UsageError("tune", errors.New("--settings already lists all settings: omit flags such as --clip"))
+		return nil, shell.UsageError(tuneTopic, errors.New("--settings already lists all settings: omit flags such as --clip"))
 	case f.file != "":
 		return readSettings(f.file)
 	case len(grid) == 0:
@@ -55,7 +55,7 @@ func (f *settingFlags) read(cmd *cobra.Command, base recipe.Recipe) ([]tuned.Set
 	}
 	settings, err := tuned.Grid(grid)
 	if err != nil {
-		return nil, shell.UsageError("tune", err)
+		return nil, shell.UsageError(tuneTopic, err)
 	}
 	return settings, nil
 }
@@ -63,7 +63,7 @@ func (f *settingFlags) read(cmd *cobra.Command, base recipe.Recipe) ([]tuned.Set
 func readSettings(path string) ([]tuned.Setting, error) {
 	in, err := durable.OpenRegular(path)
 	if err != nil {
-		return nil, shell.InputError(fmt.Errorf("--settings %s: %w", path, err), "", "give a file that can be read", "tune")
+		return nil, shell.InputError(fmt.Errorf("--settings %s: %w", path, err), "", "give a file that can be read", tuneTopic)
 	}
 	defer in.Close()
 	text, err := io.ReadAll(io.LimitReader(in, 1<<23))
@@ -73,7 +73,7 @@ func readSettings(path string) ([]tuned.Setting, error) {
 	settings, err := tuned.ParseSettings(text)
 	if err != nil {
 		return nil, shell.InputError(fmt.Errorf("%s: %w", path, err), "settings must be a JSON list of objects, or CSV with a header",
-			"fix the file", "tune")
+			"fix the file", tuneTopic)
 	}
 	return settings, nil
 }

@@ -1,6 +1,4 @@
-// Package tune is the command `pate tune`, which trains one private model and chooses the hyper-parameters
-// within the same budget.
-package tune
+package dpsgd
 
 import (
 	"cmp"
@@ -21,42 +19,43 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-type flags struct {
-	data                                                shell.DataFlags
-	settings                                            settingFlags
-	unitName, law, features, model, score               string
-	out, ledger, mode                                   string
-	size, steps, workers                                int
-	epsilon, runs, spend, batch, scoreShare, scoreNoise float64
-	constant                                            time.Duration
-	plan, noCache                                       bool
+type tuneFlags struct {
+	modelFlags
+	settings                                     settingFlags
+	law, score                                   string
+	steps                                        int
+	epsilon, runs, batch, scoreShare, scoreNoise float64
+	constant                                     time.Duration
+	plan                                         bool
 }
 
-func New(g *shell.Globals) *cobra.Command {
-	f := flags{settings: newSettingFlags()}
+func newTune(g *shell.Globals) *cobra.Command {
+	f := tuneFlags{settings: newSettingFlags()}
 	cmd := shell.Command("tune", "", noStudents, func(cmd *cobra.Command, _ []string) error { return f.run(cmd, g) })
-	f.data.Add(cmd.Flags())
-	to := shell.To{"unit-name": &f.unitName, "size": &f.size, "epsilon": &f.epsilon, "law": &f.law, "runs": &f.runs,
-		"features": &f.features, "model": &f.model, "steps": &f.steps, "batch": &f.batch, "settings": &f.settings.file,
-		"score": &f.score, "score-share": &f.scoreShare, "score-noise": &f.scoreNoise, "constant-time": &f.constant, "plan": &f.plan,
-		"workers": &f.workers, "no-cache": &f.noCache, "out": &f.out, "ledger": &f.ledger, "mode": &f.mode, "spend": &f.spend}
+	f.add(cmd.Flags())
+	to := shell.To{"epsilon": &f.epsilon, "law": &f.law, "runs": &f.runs, "steps": &f.steps, "batch": &f.batch,
+		"settings": &f.settings.file, "score": &f.score, "score-share": &f.scoreShare, "score-noise": &f.scoreNoise,
+		"constant-time": &f.constant, "plan": &f.plan}
 	for i := range f.settings.lists {
 		to[f.settings.lists[i].flag] = &f.settings.lists[i].values
 	}
-	shell.Declare(cmd.Flags(), "tune", to)
+	shell.Declare(cmd.Flags(), "dpsgd tune", to)
 	return cmd
 }
+
+// tuneTopic is the topic of `pate help` with the details of the command.
+const tuneTopic = "dpsgd tune"
 
 func noStudents(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 || args[0] != "student" {
 		return cobra.NoArgs(cmd, args)
 	}
-	return &shell.CommandError{Code: shell.ExitUsage, What: errors.New("pate tune does not tune students"),
+	return &shell.CommandError{Code: shell.ExitUsage, What: errors.New("pate dpsgd tune does not tune students"),
 		Why: "choosing a student by released labels costs nothing; scoring a student on private rows would be another release",
-		Fix: "use pate student PUBLIC --labels LABELS --out MODEL, which compares kinds of students by cross-validation", Topic: "tune"}
+		Fix: "use pate student PUBLIC --labels LABELS --out MODEL, which compares kinds of students by cross-validation", Topic: tuneTopic}
 }
 
-func (f *flags) check(cmd *cobra.Command) error {
+func (f *tuneFlags) check(cmd *cobra.Command) error {
 	given := cmd.Flags().Changed
 	positive := func(name string, x float64) error { return shell.Positive(given(name), name, x) }
 	if err := errors.Join(positive("epsilon", f.epsilon), positive("runs", f.runs), positive("batch", f.batch), positive("spend", f.spend),
@@ -78,14 +77,14 @@ func (f *flags) check(cmd *cobra.Command) error {
 	)
 }
 
-func (f *flags) base(s recipe.Shape, epsilon float64) recipe.Recipe {
+func (f *tuneFlags) base(s recipe.Shape, epsilon float64) recipe.Recipe {
 	r := recipe.Default(s, f.features, f.model, epsilon)
 	shell.Put(f.steps > 0, &r.Train.Steps, f.steps)
 	shell.Put(f.batch > 0, &r.Train.SamplingProbability, math.Min(1, f.batch/float64(s.Records)))
 	return r
 }
 
-func (f *flags) private(records int) *tuned.Private {
+func (f *tuneFlags) private(records int) *tuned.Private {
 	if f.score != "private" {
 		return nil
 	}
@@ -98,19 +97,19 @@ func (f *flags) private(records int) *tuned.Private {
 	return p
 }
 
-func (f *flags) names() []string {
+func (f *tuneFlags) names() []string {
 	return slices.Concat(slices.Insert(f.data.Names(), 3, "unit-name"), []string{"size", "epsilon", "delta", "law", "runs", "features",
 		"model", "steps", "batch"},
 		f.settings.names(), []string{"score", "score-share", "score-noise", "constant-time", "ledger", "mode", "spend", "seed"})
 }
 
-func (f *flags) command(cmd *cobra.Command) string {
-	return shell.Repeats(cmd, []string{"pate tune"}, f.names(), shell.Given, nil)
+func (f *tuneFlags) command(cmd *cobra.Command) string {
+	return shell.Repeats(cmd, []string{"pate dpsgd tune"}, f.names(), shell.Given, nil)
 }
 
-func (f *flags) run(cmd *cobra.Command, g *shell.Globals) error {
+func (f *tuneFlags) run(cmd *cobra.Command, g *shell.Globals) error {
 	if err := f.check(cmd); err != nil {
-		return shell.UsageError("tune", err)
+		return shell.UsageError(tuneTopic, err)
 	}
 	if !f.plan {
 		if err := shell.CheckFolder(g, cmd, f.out); err != nil {
@@ -150,46 +149,44 @@ func (f *flags) run(cmd *cobra.Command, g *shell.Globals) error {
 		runs = float64(max(2, len(cfg.Settings)))
 	}
 	if cfg.Law, err = parseLaw(f.law, runs); err != nil {
-		return shell.UsageError("tune", fmt.Errorf("--law %s with %v runs: %w", f.law, runs, err))
+		return shell.UsageError(tuneTopic, fmt.Errorf("--law %s with %v runs: %w", f.law, runs, err))
 	}
 	if err := cfg.Validate(); err != nil {
-		return explain(err)
+		return tuneError(err)
 	}
 	if f.plan {
-		return explain(printPlan(cmd.Context(), g, cfg, runs))
+		return tuneError(printPlan(cmd.Context(), g, cfg, runs))
 	}
-	if !f.noCache {
-		cfg.Cache = shell.FeatureCache(func(text string) { g.Logf("%s", text) })
-	}
+	cfg.Cache = f.cache(g)
 	if f.ledger != "" {
 		if err := shell.Fits(cmd.Context(), f.out, cfg.TryLedger); err != nil {
-			return explain(err)
+			return tuneError(err)
 		}
 	}
 	shell.ReadTaskAloud(g, task)
 	shell.SayRecords(g, recipe.Config{Task: task, Records: f.size})
-	return explain(f.runIn(cmd.Context(), g, cfg, f.command(cmd)))
+	return tuneError(f.runIn(cmd.Context(), g, cfg, f.command(cmd)))
 }
 
-func explain(err error) error {
+func tuneError(err error) error {
 	return shell.TrainingError(shell.Remedied(err, []shell.Remedy{
-		{Of: tuned.ErrCostsDiffer, Code: shell.ExitInvalidInput, Topic: "tune",
+		{Of: tuned.ErrCostsDiffer, Code: shell.ExitInvalidInput, Topic: tuneTopic,
 			Why: "all settings must cost the same, because the ledger is charged before a setting is drawn",
 			Fix: "give settings with features that learn the same statistics"},
-		{Of: recipe.ErrBudget, Code: shell.ExitOverBudget, Topic: "tune",
+		{Of: recipe.ErrBudget, Code: shell.ExitOverBudget, Topic: tuneTopic,
 			Why: "even the largest training noise does not bring the total within the budget; nothing was spent",
 			Fix: "raise --epsilon or --score-noise, or use fewer --runs"},
-		{Of: ledger.ErrBudgetExceeded, Code: shell.ExitOverBudget, Topic: "tune",
+		{Of: ledger.ErrBudgetExceeded, Code: shell.ExitOverBudget, Topic: tuneTopic,
 			Why: "the whole search must fit the budget before the first run; nothing was spent",
 			Fix: "omit --spend to use the rest of the budget, or choose another ledger"},
-		{Of: tuned.ErrConfig, Code: shell.ExitUsage, Topic: "tune"},
+		{Of: tuned.ErrConfig, Code: shell.ExitUsage, Topic: tuneTopic},
 	}))
 }
 
-func (f *flags) shared(cmd *cobra.Command, g *shell.Globals, unit string, waived []string) (*recipe.Shared, error) {
+func (f *tuneFlags) shared(cmd *cobra.Command, g *shell.Globals, unit string, waived []string) (*recipe.Shared, error) {
 	epsilon := 0.0
 	shell.Put(cmd.Flags().Changed("epsilon"), &epsilon, f.epsilon)
-	shared, err := g.ModelLedger(cmd, "tune", f.ledger, f.mode, unit, epsilon, waived)
+	shared, err := g.ModelLedger(cmd, tuneTopic, f.ledger, f.mode, unit, epsilon, waived)
 	if err == nil && shared.Account.Method() != accountant.ByRDP {
 		return nil, shell.InputError(fmt.Errorf("the accountant of %s is %s", f.ledger, shared.Account.Accountant),
 			"only Rényi divergences bound the cost of a search", "choose a ledger whose accountant is rdp", "ledger")
@@ -197,24 +194,24 @@ func (f *flags) shared(cmd *cobra.Command, g *shell.Globals, unit string, waived
 	return shared, err
 }
 
-func (f *flags) runIn(ctx context.Context, g *shell.Globals, cfg tuned.Config, command string) error {
+func (f *tuneFlags) runIn(ctx context.Context, g *shell.Globals, cfg tuned.Config, command string) error {
 	data, err := f.data.Where()
 	if err != nil {
 		return err
 	}
 	_, err = shell.FolderRun[*tuned.Result]{
-		Id: g.CommandLine("tune", data, command, cfg.Settings), Out: f.out, Data: cfg.Task.Hash, Read: readResult, Write: writeResult,
+		Id: g.CommandLine("tune", data, command, cfg.Settings), Out: f.out, Data: cfg.Task.Hash, Read: readTuned, Write: writeTuned,
 		Run: func(folder run.Folder) (*tuned.Result, error) {
 			g.Logf("searching; progress is not shown, because it would reveal the number of runs")
 			cfg.Key, cfg.Dir = folder.Key, folder.Path
 			return tuned.Run(ctx, cfg)
 		},
 		Print: func(g *shell.Globals, result *tuned.Result) error {
-			if err := printResult(g, result); err != nil || result.Chosen != nil {
+			if err := printTuned(g, result); err != nil || result.Chosen != nil {
 				return err
 			}
 			return &shell.CommandError{Code: shell.ExitAllDeclined, What: errors.New("the random number of runs was 0, so nothing was chosen"),
-				Why: "this law allows 0 runs, and the search is still charged", Fix: "a geometric law has at least one run", Topic: "tune"}
+				Why: "this law allows 0 runs, and the search is still charged", Fix: "a geometric law has at least one run", Topic: tuneTopic}
 		},
 	}.Do(ctx, g)
 	return err

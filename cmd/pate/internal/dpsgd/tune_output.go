@@ -1,4 +1,4 @@
-package tune
+package dpsgd
 
 import (
 	"context"
@@ -14,10 +14,10 @@ import (
 	"github.com/pate-go/pate/internal/tune"
 )
 
-func printResult(g *shell.Globals, r *tuned.Result) error {
+func printTuned(g *shell.Globals, r *tuned.Result) error {
 	heading := fmt.Sprintf("%s: %d private records; %s\nprivacy of one %s, %s, δ = %s\n\n", table.Printable(r.Data), r.Private, scoredOn(r.Score),
 		table.Printable(r.Unit), r.Relation, number.Exact(r.Delta))
-	return g.PrintRun(r, records(r), shown(r), heading, g.Below(footnotes(r)))
+	return g.PrintRun(r, tunedRecords(r), tunedTable(r), heading, g.Below(tunedFootnotes(r)))
 }
 
 func scoredOn(s tuned.ScoreJSON) string {
@@ -27,7 +27,7 @@ func scoredOn(s tuned.ScoreJSON) string {
 	return fmt.Sprintf("%d public rows choose", s.Rows)
 }
 
-func shown(r *tuned.Result) table.Table {
+func tunedTable(r *tuned.Result) table.Table {
 	t := table.Table{Header: []string{"ε", "test %", "±", "noise", "untuned", "setting", "model", "rate", "clip"}}
 	cells := []string{shell.FormatUp(r.Epsilon, false), "", "", fmt.Sprintf("×%.4g", r.Noise), fmt.Sprintf("×%.4g", r.OneNoise), "none", "", "", ""}
 	if c := r.Chosen; c != nil {
@@ -39,7 +39,7 @@ func shown(r *tuned.Result) table.Table {
 	return t
 }
 
-func records(r *tuned.Result) table.Table {
+func tunedRecords(r *tuned.Result) table.Table {
 	t := table.Table{Header: []string{"epsilon", "delta", "law", "expected_runs", "settings", "noise_multiplier",
 		"untuned_noise_multiplier", "untuned_epsilon",
 		"setting", "score", "accuracy", "standard_error", "features", "model", "optimizer", "learning_rate", "clip", "momentum",
@@ -56,7 +56,7 @@ func records(r *tuned.Result) table.Table {
 	return t
 }
 
-func footnotes(r *tuned.Result) string {
+func tunedFootnotes(r *tuned.Result) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "ε is a certified upper bound for the model, its setting and its score together. %s runs were expected, by the %s law; "+
 		"how many there were is not released. ",
@@ -78,9 +78,7 @@ func footnotes(r *tuned.Result) string {
 	return b.String()
 }
 
-const resultsFile = "results.json"
-
-func writeResult(dir string, r *tuned.Result) error {
+func writeTuned(dir string, r *tuned.Result) error {
 	folder := results.Folder(dir)
 	if err := folder.WriteAccount("tuned", r.Seeded, &r.Account); err != nil {
 		return err
@@ -88,7 +86,7 @@ func writeResult(dir string, r *tuned.Result) error {
 	return folder.WriteJSON(r.Releasable, resultsFile, r)
 }
 
-func readResult(dir string) (*tuned.Result, error) {
+func readTuned(dir string) (*tuned.Result, error) {
 	var r tuned.Result
 	if err := results.Folder(dir).ReadJSON(resultsFile, tuned.Schema, &r); err != nil {
 		return nil, err
