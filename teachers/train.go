@@ -38,7 +38,7 @@ type Config struct {
 }
 
 // queryRows is the number of queries per call of a model. Train checks ctx between calls.
-const queryRows = 512
+const queryRows = 2000
 
 const savesAtOnce = 8
 

@@ -68,16 +68,27 @@ type booster struct {
 	prior []float32 // one value for each logit
 }
 
-func (m *booster) probabilities(scores, x []float32) {
-	logits := scores[:len(m.prior)]
-	copy(logits, m.prior)
+func (m *booster) probabilities(scores, x teachers.Matrix) {
+	logit := 0
+	r := newRouter(x, func(leaf *node, rows []int32) {
+		for _, i := range rows {
+			scores.Data[int(i)*scores.Stride+logit] += leaf.at
+		}
+	})
+	for i := range x.Rows {
+		copy(dense.Row(scores, i), m.prior)
+	}
 	for t, root := range m.roots {
-		logits[t%len(logits)] += walk(m.nodes, root, x).at
+		logit = t % len(m.prior)
+		r.tree(m.nodes, root)
 	}
-	if len(logits) == 1 {
-		scores[0], scores[1] = 0, scores[0]
+	for i := range x.Rows {
+		v := dense.Row(scores, i)
+		if len(m.prior) == 1 {
+			v[0], v[1] = 0, v[0]
+		}
+		probabilities(v)
 	}
-	probabilities(scores)
 }
 
 func probabilities(v []float32) {
@@ -131,6 +142,12 @@ func (b *boosting) run(ctx context.Context, rnd *rand.Rand) error {
 	p := make([]float32, max(2, k))
 	gradients := make([]gradient, n*k)
 	rows := make([]int32, drawn)
+	logit := 0
+	router := newRouter(b.x, func(leaf *node, rows []int32) {
+		for _, i := range rows {
+			b.logits[int(i)*k+logit] += leaf.at
+		}
+	})
 	for range b.l.Rounds {
 		for i := range n {
 			b.gradients(gradients[i*k:(i+1)*k], p, i)
@@ -139,7 +156,7 @@ func (b *boosting) run(ctx context.Context, rnd *rand.Rand) error {
 			j := i + rnd.IntN(n-i)
 			order[i], order[j] = order[j], order[i]
 		}
-		for logit := range k {
+		for logit = range k {
 			copy(rows, order)
 			slices.Sort(rows) // summing in memory order is faster
 			root := int32(len(b.out.nodes))
@@ -147,9 +164,7 @@ func (b *boosting) run(ctx context.Context, rnd *rand.Rand) error {
 				return err
 			}
 			b.out.roots = append(b.out.roots, root)
-			for i := range n {
-				b.logits[i*k+logit] += walk(b.out.nodes, root, dense.Row(b.x, i)).at
-			}
+			router.tree(b.out.nodes, root)
 		}
 	}
 	return nil

@@ -192,17 +192,30 @@ func TestSubtractedSumsAreTheSums(t *testing.T) {
 		root := int32(len(out.nodes))
 		require.NoError(t, g.tree(t.Context(), slices.Clone(rows), gradients, 1, rnd))
 		sum := map[*node]*sums{}
-		for i := range n {
-			leaf := walk(out.nodes, root, dense.Row(x, i))
-			if sum[leaf] == nil {
-				sum[leaf] = &sums{}
+		newRouter(x, func(leaf *node, rows []int32) {
+			sum[leaf] = &sums{}
+			for _, i := range rows {
+				require.Same(t, walk(out.nodes, root, dense.Row(x, int(i))), leaf)
+				sum[leaf].add(gradients[i])
 			}
-			sum[leaf].add(gradients[i])
-		}
+		}).tree(out.nodes, root)
 		require.Greater(t, len(sum), 20)
 		for leaf, s := range sum {
 			require.GreaterOrEqual(t, s.rows, l.MinLeaf)
 			require.InDelta(t, -l.Rate*s.slope/(s.curve+l.L2), leaf.at, 1e-6)
+		}
+	}
+}
+
+func walk(nodes []node, at int32, x []float32) *node {
+	for n := &nodes[at]; ; n = &nodes[at] {
+		switch {
+		case n.column == leaf:
+			return n
+		case x[n.column] <= n.at:
+			at++
+		default:
+			at = n.right
 		}
 	}
 }

@@ -82,20 +82,24 @@ func (m *forest) addLeaf(weights []int32, total int32) int32 {
 	return int32(len(m.ends) - 1)
 }
 
-func (m *forest) meanShares(scores, x []float32) {
-	clear(scores)
-	for _, root := range m.roots {
-		place := walk(m.nodes, root, x).right
+func (m *forest) meanShares(scores, x teachers.Matrix) {
+	r := newRouter(x, func(leaf *node, rows []int32) {
 		from := int32(0)
-		if place > 0 {
-			from = m.ends[place-1]
+		if leaf.right > 0 {
+			from = m.ends[leaf.right-1]
 		}
-		for _, l := range m.leaves[from:m.ends[place]] {
-			scores[l.class] += l.share
+		for _, l := range m.leaves[from:m.ends[leaf.right]] {
+			for _, i := range rows {
+				scores.Data[int(i)*scores.Stride+int(l.class)] += l.share
+			}
 		}
+	})
+	clear(scores.Data[:x.Rows*scores.Stride])
+	for _, root := range m.roots {
+		r.tree(m.nodes, root)
 	}
-	for k := range scores {
-		scores[k] /= float32(len(m.roots))
+	for i := range scores.Data[:x.Rows*scores.Stride] {
+		scores.Data[i] /= float32(len(m.roots))
 	}
 }
 

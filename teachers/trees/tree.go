@@ -18,35 +18,59 @@ type node struct {
 
 const leaf = -1
 
-func walk(nodes []node, root int32, x []float32) *node {
-	i := root
-	for {
-		n := &nodes[i]
-		switch {
-		case n.column == leaf:
-			return n
-		case x[n.column] <= n.at:
-			i++
-		default:
-			i = n.right
+// router sends rows to the leaves of trees, one node after the other, so that each node is read once.
+type router struct {
+	columns     teachers.Matrix // a row for each column of the data
+	rows, spare []int32
+	use         func(leaf *node, rows []int32) // called once for each leaf with rows
+}
+
+func newRouter(x teachers.Matrix, use func(leaf *node, rows []int32)) *router {
+	r := &router{columns: dense.New(x.Cols, x.Rows), rows: make([]int32, x.Rows), spare: make([]int32, x.Rows), use: use}
+	for i := range x.Rows {
+		for j, v := range dense.Row(x, i) {
+			r.columns.Data[j*x.Rows+i] = v
 		}
+	}
+	return r
+}
+
+func (r *router) tree(nodes []node, root int32) {
+	for i := range r.rows {
+		r.rows[i] = int32(i)
+	}
+	r.from(nodes, root, r.rows)
+}
+
+func (r *router) from(nodes []node, at int32, rows []int32) {
+	for len(rows) > 0 {
+		n := &nodes[at]
+		if n.column == leaf {
+			r.use(n, rows)
+			return
+		}
+		middle := part(rows, r.spare, dense.Row(r.columns, int(n.column)), n.at)
+		r.from(nodes, at+1, rows[:middle])
+		at, rows = n.right, rows[middle:]
 	}
 }
 
-// part moves the rows whose bin is at most below to the front, and returns their number. Both parts keep
-// their order. The buffer spare must be at least as long as rows.
-func part(rows, spare []int32, bin []uint8, below uint8) int {
-	middle, others := 0, spare[:0]
-	for _, r := range rows {
-		if bin[r] <= below {
-			rows[middle] = r
-			middle++
-		} else {
-			others = append(others, r)
+// part moves the rows whose value is at most below to the front, and returns their number. Both parts keep
+// their order. The buffer spare must be at least as long as rows. Inlined, it would lack registers.
+//
+//go:noinline
+func part[T uint8 | float32](rows, spare []int32, values []T, below T) int {
+	left := 0
+	for i, r := range rows { // without branches, because most would be predicted wrongly
+		rows[left], spare[i-left] = r, r
+		goes := 0
+		if values[r] <= below {
+			goes = 1
 		}
+		left += goes
 	}
-	copy(rows[middle:], others)
-	return middle
+	copy(rows[left:], spare)
+	return left
 }
 
 // ensemble is the common part of fitted forests and boosters. Forests score classes by mean leaf frequencies,
@@ -55,8 +79,12 @@ type ensemble struct {
 	teachers.ScoreModel
 	nodes []node
 	roots []int32
-	score func(scores, row []float32) // writes one score for each class present
+	score func(scores, x teachers.Matrix) // writes one score for each class present
 }
+
+// blockRows bounds the rows that are scored at once. It is no power of 2, because then the columns would
+// compete for cache lines.
+const blockRows = 2000
 
 // fit validates the data, puts the values into bins, and calls grow to add the trees. The model m embeds e.
 func fit(ctx context.Context, name string, m teachers.Classifier, e *ensemble, data teachers.Dataset, bins int,
@@ -72,11 +100,9 @@ func fit(ctx context.Context, name string, m teachers.Classifier, e *ensemble, d
 	}
 	present, class := dense.Present[int32](data.Y, data.Classes)
 	e.ScoreModel = teachers.ScoreModel{
-		Name: "trees", Features: data.X.Cols, Classes: data.Classes, Present: present,
+		Name: "trees", Features: data.X.Cols, Classes: data.Classes, Present: present, Rows: blockRows,
 		Score: func(dst, x teachers.Matrix) error {
-			for i := range x.Rows {
-				e.score(dense.Row(dst, i), dense.Row(x, i))
-			}
+			e.score(dst, x)
 			return nil
 		},
 	}

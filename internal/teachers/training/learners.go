@@ -132,7 +132,7 @@ func (l mixedForest) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.R
 	for c := range classes {
 		classes[c] = c
 	}
-	return &teachers.ScoreModel{Name: "training", Features: data.X.Cols, Classes: data.Classes, Present: classes,
+	return &teachers.ScoreModel{Name: "training", Features: data.X.Cols, Classes: data.Classes, Present: classes, Rows: 2000,
 		Score: func(sum, x teachers.Matrix) error { // sum of the mean frequencies of both forests
 			more := dense.New(sum.Rows, sum.Cols)
 			if err := errors.Join(halves[0].Scores(sum, x), halves[1].Scores(more, x)); err != nil {
