@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 	"math/bits"
+	"sync/atomic"
 
 	"github.com/pate-go/pate/internal/mathx"
 )
@@ -24,6 +25,8 @@ type DiscreteGaussian struct {
 	curve uint64    // floor(2^73/s^2) for s = sigma/2^fine; fine > 0 only
 	slack uint64    // slack of exponent
 	reach uint64    // reach of quick; fine > 0 only
+
+	largest atomic.Pointer[extremes] // see Largest
 }
 
 // A cell is a block of integers with the same X (see Fill). For sigma below 2^8 a cell is one integer.

@@ -14,7 +14,7 @@ const module = "github.com/pate-go/pate/"
 var rank = map[string]int{
 	"internal/buildinfo": 0, "internal/crash": 0, "internal/durable": 0, "fault": 0, "internal/filekind": 0, "internal/figure": 0, "internal/kernel": 0, "internal/mathx": -1, "internal/npy": 0, "internal/opaque": 0, "internal/number": 0, "internal/parquet": 1, "internal/scores": 0, "internal/unpack": 0, "internal/parallel": 0, "internal/testkit": 0, "internal/texts": 1, "internal/testledger": 3, "internal/dense": 1, "internal/results": 1, "rng": 1, "internal/sealed": 1, "internal/table": 0, "internal/keyfile": 2, "internal/mutation": 0,
 	"accountant/internal/pld": 0, "accountant": 1, "internal/accountant/audit": 2, "internal/museum": 0, "internal/accountant/bayes": 2, "accountant/theorems": 2, "internal/accountant/imports": 2, "accountant/ledger": 2, "run": 3, "accountant/statement": 3,
-	"dpsgd/optim": 2, "aggregate": 3, "dpsgd": 3, "stability": 3, "svt": 3, "internal/tune": 4,
+	"dpsgd/optim": 2, "aggregate": 3, "dpsgd": 3, "stability": 3, "svt": 3, "internal/tune": 4, "internal/tokens": 4,
 	"internal/aggregate/analysis": 4, "internal/aggregate/marginals": 4, "aggregate/neighbours": 4, "internal/aggregate/stable": 4, "internal/dpsgd/moments": 4, "dpsgd/nn": 4, "internal/aggregate/mechanisms": 5, "internal/aggregate/nearby": 5, "internal/quota": 5, "aggregate/plan": 6, "internal/aggregate/regime": 7, "dpsgd/nn/nntest": 5,
 	"teachers/votes": 4, "teachers": 5, "dataset": 6, "internal/namedsets": 7, "features": 7, "internal/dpsgd/typical": 4, "internal/dpsgd/charged": 8, "internal/dpsgd/recipe": 9, "internal/dpsgd/tuned": 10,
 	"internal/teachers/training": 8, "teachers/golearn": 6, "teachers/label": 7, "internal/teachers/manifest": 6, "teachers/teachertest": 6, "teachers/trees": 6,
