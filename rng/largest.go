@@ -192,8 +192,8 @@ func (d *DiscreteGaussian) logs(places uint) logs {
 	}
 }
 
-// negLog returns -2^places log(x/2^prec) for 0 < x <= 2^prec, rounded up or down by at most 2. With x/2^prec =
-// w 2^-e and w in [1/2, 1], the logarithm is e log 2 + 2 atanh((1-w)/(1+w)), and log 2 = 2 atanh(1/3). See
+// negLog returns -2^places log(x/2^prec) for 0 < x <= 2^prec, rounded up or down by at most 2. With x/2^prec
+// = w 2^-e and w in [1/2, 1], the logarithm is e log 2 + 2 atanh((1-w)/(1+w)), and log 2 = 2 atanh(1/3). See
 // atanh for the error. The guard bits exceed it for every precision below 2^24.
 func negLog(x *big.Int, prec, places uint, up bool) *big.Int {
 	work := prec + guard

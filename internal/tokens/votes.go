@@ -11,9 +11,9 @@ import (
 )
 
 // GNMax answers with the token of the largest count plus discrete Gaussian noise. Its law is that of
-// [aggregate.GNMax] on all tokens. Noise is drawn for each listed token. The largest noise of all other tokens
-// and the lowest token that has it are drawn from their law (see [rng.DiscreteGaussian.Largest]). A tie goes
-// to the lowest token.
+// [aggregate.GNMax] on all tokens. Noise is drawn for each listed token. The largest noise of all other
+// tokens and the lowest token that has it are drawn from their law (see [rng.DiscreteGaussian.Largest]). A
+// tie goes to the lowest token.
 type GNMax struct {
 	dense   *aggregate.GNMax
 	noise   *rng.DiscreteGaussian
