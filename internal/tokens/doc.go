@@ -2,8 +2,8 @@
 // language model. The teachers hold private documents, and vote for a token or score tokens. A mechanism
 // answers one question at a time within caps that are charged in advance:
 //
-//   - [GNMax] and [Confident] take sparse counts of votes, and have the law of the dense mechanisms of package
-//     aggregate.
+//   - [GNMax] and [Confident] take sparse counts of votes. They have the law of the dense mechanisms of
+//     package aggregate.
 //
 // # Guarantee
 //
