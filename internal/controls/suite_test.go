@@ -60,7 +60,7 @@ func TestNothingShippedIsRefuted(t *testing.T) {
 		"lnmax": 0.88, "exponential": 0.98, "permute-and-flip": 0.99,
 		"m-stab": 0.999, "m-stab-gaussian": 0.99, "m-stab-one-shot": 0.999,
 		"above-threshold": 0.999, "sparse-vector": 0.999, "sparse-vector-one-sided": 0.999,
-		"stable-svt": 0.99, "m-svec": 0.97, "silos": 0.999, "silos-shared": 0.95,
+		"stable-svt": 0.99, "m-svec": 0.97, "silos": 0.999, "silos-shared": 0.95, "quota": 0.999,
 	} {
 		assert.Greater(t, byLaw[name], least, name)
 	}

@@ -68,6 +68,16 @@ func newVoters(rows neighbours.Rows, cfg Config) (*voters, error) {
 	return v, nil
 }
 
+// Cast returns the votes of each class at the questions, grouped by question, without noise. The result is
+// private.
+func Cast(ctx context.Context, private neighbours.Rows, cfg Config, questions []Question) ([]int64, error) {
+	v, err := newVoters(private, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return v.vote(ctx, questions)
+}
+
 // vote lets units vote at the questions, in this order. It returns the votes of each class, grouped by
 // question.
 func (v *voters) vote(ctx context.Context, questions []Question) ([]int64, error) {
