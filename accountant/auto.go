@@ -58,9 +58,8 @@ type Auto struct {
 var _ Accountant = (*Auto)(nil)
 
 const (
-	// maxTightPairs bounds the number of different dominating pairs of an Auto account, to bound its time.
 	maxTightPairs = 64
-	// maxTightWork bounds the number of grid points that a PLD query processes.
+	// maxTightWork bounds the grid points of one PLD query.
 	maxTightWork = 1 << 27
 )
 

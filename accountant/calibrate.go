@@ -35,8 +35,7 @@ type Rougher interface {
 	Rough() Accountant
 }
 
-// roughTolerance is the relative tolerance of a search with a rough account. Its bounds are 1 % or more too
-// large.
+// roughTolerance is the relative tolerance of a search with a rough account.
 const roughTolerance = 1e-3
 
 // leaveLowerEnds turns off Bound.Lower. It returns false if the account cannot do so.
@@ -47,8 +46,7 @@ type cheaperAccount struct {
 	of        func(account Accountant) Accountant // converts the real account; returns nil if it cannot
 }
 
-// cheaper returns the accounts for the first two searches. The first is rough. The second omits Bound.Lower,
-// which halves the work and rarely changes Bound.Upper.
+// cheaper returns two faster accounts: a rough account, and an account without lower ends.
 func cheaper() []cheaperAccount {
 	rough := func(account Accountant) Accountant {
 		if slow, ok := account.(Rougher); ok {
@@ -89,8 +87,7 @@ func inTurn(newAccount NewAccount, search func(newAccount NewAccount, from start
 	return search(newAccount, from, noiseTolerance)
 }
 
-// tried returns a function from a parameter to the bound on the epsilon of event(parameter). It caches the
-// bounds by event.
+// tried returns a function from a parameter to a bound on epsilon. It caches the bounds.
 func tried[T int64 | float64](ctx context.Context, newAccount NewAccount, target Target, event func(T) (Event, error)) func(T) (Bound, error) {
 	type claim struct {
 		event Event

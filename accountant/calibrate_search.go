@@ -49,12 +49,9 @@ const (
 	noiseTolerance = 1e-8
 )
 
-// trial is a step of a search: position is log(noise) or -log(count), so the cost falls as the position
-// grows, and excess is log(cost/target).
+// The position of a trial is log(noise) or -log(count), and its excess is log(cost/target).
 type trial struct{ position, excess float64 }
 
-// trials lists the steps of a search. The excess is nearly a linear function of the position, so
-// interpolation needs few trials.
 type trials struct {
 	made  []trial
 	slope float64 // slope of excess as a function of position, from an earlier search; 0 if unknown
@@ -96,7 +93,7 @@ func (t *trials) steepness() float64 {
 	return t.slope
 }
 
-// meets returns the position at which the excess equals aim, interpolated from at most three trials.
+// meets interpolates the position at which the excess equals aim, from at most three trials.
 func (t *trials) meets(aim float64) (position float64, ok bool) {
 	near := t.nearest(3, aim)
 	if len(near) == 0 {
@@ -131,13 +128,13 @@ func (t *trials) improves(last trial, aim float64) bool {
 
 type start struct{ parameter, slope float64 }
 
-// The cost jumps slightly at a noise where the accountant changes its grid. At such a jump, the search
-// accepts a noise that is too large by the relative amount jumpTolerance.
+// Where the cost jumps, a search accepts a noise that is too large by the factor 1 + jumpTolerance.
 const jumpTolerance = 1e-6
 
-// leastNoise returns the least noise that meets the target, and its bound. The tolerance is relative.
-// Invariant: the noise hi meets the target with the bound best, and the noise lo does not meet it.
+// leastNoise returns the least noise that meets the target, and its bound.
 func leastNoise(target Target, from start, tolerance float64, try func(noise float64) (Bound, error)) (start, Bound, error) {
+	// The tolerance is relative. Invariant: the noise hi meets the target with the bound best, and the noise
+	// lo does not meet it.
 	t := trials{slope: from.slope}
 	var lo, hi float64 // 0 until found
 	var best Bound
@@ -203,9 +200,10 @@ func leastNoise(target Target, from start, tolerance float64, try func(noise flo
 	}
 }
 
-// mostCount returns the largest count that meets the target, and its bound. Invariant: the count lo is 0, or
-// meets the target with the bound best. The count hi is 0, or does not meet the target.
+// mostCount returns the largest count that meets the target, and its bound.
 func mostCount(target Target, from start, try func(count int64) (Bound, error)) (start, Bound, error) {
+	// Invariant: the count lo is 0, or meets the target with the bound best. The count hi is 0, or does not
+	// meet the target.
 	t := trials{slope: from.slope}
 	var lo, hi int64
 	var best Bound

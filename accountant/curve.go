@@ -6,13 +6,12 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// A curve is an upper bound of the Rényi divergence between the outputs on neighbouring data sets. Its
-// argument is the order a in (1, +Inf].
+// A curve is an upper bound of a Rényi divergence as a function of the order in (1, +Inf].
 type curve func(a float64) float64
 
-// chord bounds a log moment at a real order by the chord between the two nearest integer orders. A log moment
-// is convex in the order.
+// chord bounds a log moment at a real order by interpolation between two whole orders.
 func chord(a float64, moment func(order int) float64) float64 {
+	// A log moment is convex in the order.
 	lo := math.Floor(a)
 	x := a - lo
 	if x == 0 {
@@ -34,11 +33,12 @@ func linearCurve(rho float64) curve {
 	}
 }
 
-// pureCurve returns the tight curve of an eps-DP mechanism, log((e^{a eps} + e^{eps - a eps})/(1 +
-// e^eps))/(a-1). Randomised response attains this curve. The logarithm is log(1 + b) with b = 4 sinh(a eps/2)
-// sinh((a-1) eps/2) e^{eps/2}/(1+e^eps) = 2 sinh(a eps/2) sinh((a-1) eps/2)/cosh(eps/2). This form is
-// accurate for tiny eps and does not overflow for large eps.
+// pureCurve returns the tight curve of an eps-DP mechanism.
 func pureCurve(eps float64) curve {
+	// The curve is log((e^{a eps} + e^{eps - a eps})/(1 + e^eps))/(a-1). Randomised response attains this
+	// curve. The logarithm is log(1 + b) with b = 4 sinh(a eps/2) sinh((a-1) eps/2) e^{eps/2}/(1+e^eps) = 2
+	// sinh(a eps/2) sinh((a-1) eps/2)/cosh(eps/2). This form is accurate for tiny eps and does not overflow
+	// for large eps.
 	if math.IsInf(eps, 1) {
 		return infiniteCurve
 	}
@@ -56,10 +56,10 @@ func pureCurve(eps float64) curve {
 	}
 }
 
-// laplaceCurve returns the curve of Laplace noise at sensitivity/scale = eps: log(a/(2a-1) e^{(a-1) eps} +
-// (a-1)/(2a-1) e^{-a eps})/(a-1) (Mironov 2017, Proposition 6). The weights sum to one, so the argument of
-// the logarithm is 1 plus a sum of expm1 terms.
+// laplaceCurve returns the curve of Laplace noise whose sensitivity/scale is eps.
 func laplaceCurve(eps float64) curve {
+	// The curve is log(a/(2a-1) e^{(a-1) eps} + (a-1)/(2a-1) e^{-a eps})/(a-1) (Mironov 2017, Proposition 6).
+	// The weights sum to one, so the argument of the logarithm is 1 plus a sum of expm1 terms.
 	if math.IsInf(eps, 1) {
 		return infiniteCurve
 	}
@@ -88,12 +88,13 @@ func tail(t float64) float64 {
 	return t / 2 * (1 + t/3*(1+t/4*(1+t/5*(1+t/6*(1+t/7)))))
 }
 
-// sampledPureCurve returns the curve of an eps-DP mechanism on a Poisson sample under add/remove. The worst
-// mechanism is randomised response. Its two outcomes have likelihood ratios 1+u and 1-v, with u = q(e^eps -
-// 1) and v = q(1-e^-eps), and masses 1/(1+e^eps) and e^eps/(1+e^eps). The ratio 1+x has mean 1, so the moment
-// of order a minus 1 is the mean of (1+x)^a - 1 - a x. Swapping the outcomes swaps both distributions. So the
-// larger direction is the divergence of the mixture from its base (Mironov, Talwar, Zhang 2019, Theorem 5).
+// sampledPureCurve returns the curve of an eps-DP mechanism on a Poisson sample under add/remove.
 func sampledPureCurve(q, eps float64) curve {
+	// The worst mechanism is randomised response. Its two outcomes have likelihood ratios 1+u and 1-v, with u
+	// = q(e^eps - 1) and v = q(1-e^-eps), and masses 1/(1+e^eps) and e^eps/(1+e^eps). The ratio 1+x has mean
+	// 1, so the moment of order a minus 1 is the mean of (1+x)^a - 1 - a x. Swapping the outcomes swaps both
+	// distributions. So the larger direction is the divergence of the mixture from its base (Mironov, Talwar,
+	// Zhang 2019, Theorem 5).
 	pure := pureCurve(math.Min(eps, mathx.LogMix(q, eps)*(1+1e-15)))
 	high, low := 1/(1+math.Exp(eps)), 1/(1+math.Exp(-eps))
 	u, v := q*math.Expm1(eps), q*math.Expm1(-eps)
@@ -107,12 +108,13 @@ func sampledPureCurve(q, eps float64) curve {
 	}
 }
 
-// boundedRangeCurve returns the worst divergence when all log-ratios lie in some interval [t-eps, t] (Durfee,
-// Rogers 2019), as for the exponential mechanism. The worst pair of distributions has two outcomes. Its
-// moment is ((1-e^{-a eps}) e^{(a-1)t} - (e^-eps - e^{-a eps}) e^{at})/(1-e^-eps). With phi(x) =
-// log((1-e^-x)/x), the divergence at the worst t is eps + phi(a eps) - phi((a-1) eps) + (phi(a eps) -
-// phi(eps))/(a-1). The divergence never exceeds a eps^2/8 (Cesar, Rogers 2021) or the pure curve.
+// boundedRangeCurve returns the curve of a mechanism whose log-ratios lie in some interval [t-eps, t]
+// (Durfee, Rogers 2019).
 func boundedRangeCurve(eps float64) curve {
+	// The worst pair of distributions has two outcomes. Its moment is ((1-e^{-a eps}) e^{(a-1)t} - (e^-eps -
+	// e^{-a eps}) e^{at})/(1-e^-eps). With phi(x) = log((1-e^-x)/x), the divergence at the worst t is eps +
+	// phi(a eps) - phi((a-1) eps) + (phi(a eps) - phi(eps))/(a-1). The divergence never exceeds a eps^2/8
+	// (Cesar, Rogers 2021) or the pure curve.
 	pure := pureCurve(eps)
 	if math.IsInf(eps*eps, 1) {
 		return pure
@@ -136,11 +138,11 @@ func boundedRangeCurve(eps float64) curve {
 	}
 }
 
-// boundedRangeSmall returns the divergence of boundedRangeCurve without cancellation. With x = eps/2, y =
-// (a-1) eps/2 and sinhc(x) = sinh(x)/x the divergence is log(sinhc(x+y)/sinhc(y)) +
-// log(sinhc(x+y)/sinhc(x))/(a-1). By the addition theorem each ratio is 1 + s/a, where s is a sum of positive
-// terms.
+// boundedRangeSmall returns the divergence of boundedRangeCurve without cancellation.
 func boundedRangeSmall(eps, a float64) float64 {
+	// With x = eps/2, y = (a-1) eps/2 and sinhc(x) = sinh(x)/x the divergence is log(sinhc(x+y)/sinhc(y)) +
+	// log(sinhc(x+y)/sinhc(x))/(a-1). By the addition theorem each ratio is 1 + s/a, where s is a sum of
+	// positive terms.
 	x, y := eps/2, (a-1)*eps/2
 	cx, cy := xCothLess1(x), xCothLess1(y)
 	sx, sy := sinhcLess1(x), sinhcLess1(y)
@@ -168,8 +170,7 @@ func xCothLess1(x float64) float64 {
 	return x/math.Tanh(x) - 1
 }
 
-// atLeastTiny replaces a divergence of 0 that comes from underflow, so that many runs of a mechanism still
-// have a cost.
+// atLeastTiny replaces 0 after an underflow, so that many runs of a mechanism still have a cost.
 func atLeastTiny(divergence float64) float64 {
 	return math.Max(divergence, math.SmallestNonzeroFloat64)
 }
@@ -188,12 +189,13 @@ func leastCurve(c, d curve) curve {
 	return func(a float64) float64 { return math.Min(c(a), d(a)) }
 }
 
-// discreteLaplaceCurve returns the exact divergence between discrete Laplace noise of ratio r = e^-t, t =
-// 1/scale, and the same noise shifted by the sensitivity s. The divergence is convex in the shift and 0 at
-// shift 0. So in the worst case one coordinate has all of the L1 sensitivity. The loss is s t on the mass
-// 1/(1+r), and -s t on the mass r^s/(1+r). The s-1 outcomes between the two give a geometric series. With p =
-// a t and m = (a-1) t the moment of order a is (sinh(p) e^{ms} + sinh(m) e^{-ps})/(sinh(p) + sinh(m)).
+// discreteLaplaceCurve returns the exact curve of discrete Laplace noise under an L1 sensitivity.
 func discreteLaplaceCurve(scale float64, sensitivity int64) curve {
+	// The noise has ratio r = e^-t, t = 1/scale, and is shifted by the sensitivity s. The divergence is
+	// convex in the shift and 0 at shift 0. So in the worst case one coordinate has all of the L1
+	// sensitivity. The loss is s t on the mass 1/(1+r), and -s t on the mass r^s/(1+r). The s-1 outcomes
+	// between the two give a geometric series. With p = a t and m = (a-1) t the moment of order a is (sinh(p)
+	// e^{ms} + sinh(m) e^{-ps})/(sinh(p) + sinh(m)).
 	t, s := 1/scale, float64(sensitivity)
 	pure := pureCurve(s * t)
 	return func(a float64) float64 {
@@ -226,10 +228,10 @@ func discreteLaplaceCurve(scale float64, sensitivity int64) curve {
 // sinhc returns sinh(x)/x for |x| < 0.01 by its series.
 func sinhc(x float64) float64 { return 1 + x*x/6*(1+x*x/20*(1+x*x/42)) }
 
-// karyCurve returns the curve of k-ary randomised response under replace-one: log((e^{a eps} + e^{(1-a) eps}
-// + k - 2)/(e^eps + k - 1))/(a-1). As in pureCurve (k = 2), the numerator minus the denominator is 4 sinh(a
-// eps/2) sinh((a-1) eps/2) e^{eps/2}.
+// karyCurve returns the curve of k-ary randomised response under replace-one.
 func karyCurve(eps float64, categories int64) curve {
+	// The curve is log((e^{a eps} + e^{(1-a) eps} + k - 2)/(e^eps + k - 1))/(a-1). As in pureCurve (k = 2),
+	// the numerator minus the denominator is 4 sinh(a eps/2) sinh((a-1) eps/2) e^{eps/2}.
 	others := float64(categories) - 1
 	pure := pureCurve(eps)
 	return func(a float64) float64 {
@@ -242,12 +244,13 @@ func karyCurve(eps float64, categories int64) curve {
 	}
 }
 
-// maxWithoutReplacement is the largest order whose moment is computed. The moment of order k is a sum of k
-// terms. At larger orders the curve without sampling is used, which is a valid bound.
+// Above order maxWithoutReplacement, the curve without sampling is used, which is a valid bound.
 const maxWithoutReplacement = 512
 
-// withoutReplacement bounds a mechanism on a random subset of fixed size under replace-one. The moment of
-// integer order a is at most 1 + sum_{j>=2} C(a,j) q^j t_j (Wang, Balle, Kasiviswanathan 2019, Theorem 9).
+// The moment of integer order a is at most 1 + sum_{j>=2} C(a,j) q^j t_j (Wang, Balle, Kasiviswanathan 2019,
+// Theorem 9).
+
+// withoutReplacement bounds a mechanism on a random subset of fixed size under replace-one.
 type withoutReplacement struct {
 	logq    float64
 	inner   curve
@@ -273,9 +276,9 @@ func withoutReplacementCurve(q float64, e Event) curve {
 	}
 }
 
-// generalTerm returns the log of the t_j of withoutReplacement, for any mechanism. t_j is e^{(j-1) eps(j)}
-// min(2, (e^{eps(inf)}-1)^j). For j = 2, t_j is also at most 4 (e^{eps(2)} - 1).
+// generalTerm returns the log of the term t_j of withoutReplacement, for any mechanism.
 func generalTerm(inner curve, j int) float64 {
+	// t_j is e^{(j-1) eps(j)} min(2, (e^{eps(inf)}-1)^j). For j = 2, t_j is also at most 4 (e^{eps(2)} - 1).
 	r := inner(float64(j))
 	if r == 0 {
 		return math.Inf(-1)
@@ -309,8 +312,7 @@ func (w *withoutReplacement) term(j int) float64 {
 	return w.terms[j]
 }
 
-// ratioMoments are the moments E |r-1|^l at even l, where r is the likelihood ratio of Gaussian noise to the
-// same noise shifted by one sensitivity.
+// ratioMoments are moments E |r-1|^l at even l, for the likelihood ratio r of shifted Gaussian noise.
 type ratioMoments struct {
 	sigma float64
 	even  []float64 // even[l/2] = log E (r-1)^l
@@ -320,9 +322,10 @@ func newRatioMoments(sigma float64) *ratioMoments {
 	return &ratioMoments{sigma: sigma, even: []float64{0}}
 }
 
-// logTerm returns the log of t_j = min(4 sqrt(B(lo) B(hi)), 2 E r^j). The orders lo and hi are the even
-// orders next to j, and B(l) = E |r-1|^l (Wang et al. 2019, Proposition 11 and Theorem 27).
+// logTerm returns the log of the term t_j of withoutReplacement, for Gaussian noise.
 func (m *ratioMoments) logTerm(j int) float64 {
+	// The term is t_j = min(4 sqrt(B(lo) B(hi)), 2 E r^j). The orders lo and hi are the even orders next to
+	// j, and B(l) = E |r-1|^l (Wang et al. 2019, Proposition 11 and Theorem 27).
 	x := float64(j)
 	simple := math.Ln2 + x*(x-1)/(2*m.sigma*m.sigma)
 	if m.sigma < 0.05 || x > 3*m.sigma*m.sigma+60 { // B is nearly E r^j here, and its factor 4 exceeds 2
@@ -338,10 +341,11 @@ func (m *ratioMoments) moment(half int) float64 {
 	return m.even[half]
 }
 
-// quadrature computes log E |e^u - 1|^l with u = z/sigma - 1/(2 sigma^2), by the trapezoid rule in z =
-// x/sigma. The integrand is entire. On the line Im z = y it is at most e^{y^2} times its size on the real
-// line. So the error is below 1e-60. The peaks are at |z| near sqrt(l), at z near l/sigma, or between.
+// quadrature returns the log of the moment E |r-1|^l.
 func (m *ratioMoments) quadrature(l float64) float64 {
+	// The moment is E |e^u - 1|^l with u = z/sigma - 1/(2 sigma^2), by the trapezoid rule in z = x/sigma. The
+	// integrand is entire. On the line Im z = y it is at most e^{y^2} times its size on the real line. So the
+	// error is below 1e-60. The peaks are at |z| near sqrt(l), at z near l/sigma, or between.
 	const step = 0.2
 	reach := math.Sqrt(l) + 10
 	left, right := int(-reach/step), int((l/m.sigma+reach)/step)+1

@@ -27,23 +27,20 @@ type Event interface {
 
 type row struct {
 	name string // in JSON
-	// mechanism and parameters are templates for printed text. The text of an outer event follows the text of
-	// its inner event. "{field}" stands for the field's value, "{^field}" for a value of a guarantee, rounded
-	// up, and "{discrete}" for "discrete " or nothing.
+	// mechanism and parameters are templates for printed text. "{field}" is a value, "{^field}" a value
+	// rounded up, and "{discrete}" the word or nothing.
 	mechanism, parameters string
 	attained              bool // some mechanism that the event describes attains the dominating pair
 }
 
 const attained, bounded = true, false
 
-// These are optional methods of an event (more in flatten.go and properties.go). A leaf is an event that
-// flatten does not split further. A new event type also needs an entry in allEvents.
+// These methods of an event are optional. A new event type also needs an entry in allEvents.
 type (
-	// check tests conditions that the range tags of the fields cannot express.
 	checked interface{ check() error }
 	curved  interface{ curve() curve }
 	// sampledAs returns additive noise or a PureDP event that dominates the leaf, with and without sampling.
-	// The result same is true if the leaf and inner cost exactly the same.
+	// The result same reports whether the costs are equal.
 	sampleable interface {
 		sampledAs() (inner Event, same bool)
 	}
@@ -163,10 +160,11 @@ func validTree(e Event, depth int) error {
 	return nil
 }
 
-// check validates the parameters of an event, but not its inner events. The struct tag "in" is the range of a
-// field, or the minimum of an integer. The tag "atleast" names another field whose value is also a minimum.
-// If a field tagged "alone" is invalid, later fields are not checked.
+// check validates the parameters of an event, but not its inner events.
 func check(e Event) error {
+	// The struct tag "in" is the range of a field, or the minimum of an integer. The tag "atleast" names
+	// another field whose value is also a minimum. If a field tagged "alone" is invalid, later fields are not
+	// checked.
 	var wrong []error
 	v := reflect.ValueOf(e)
 	for i := range v.NumField() {

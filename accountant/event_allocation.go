@@ -80,8 +80,7 @@ func (e RandomAllocation) flatten(t *terms, count int64) {
 	t.add(boundUnless(exact, RandomAllocation{e.K, e.Steps, noise}), count)
 }
 
-// gaussian returns Gaussian noise that dominates the event inner, with multiplier 0 if inner costs nothing.
-// The result exact is true if both cost the same. Errors name the event outer.
+// gaussian returns Gaussian noise that dominates the event inner. Its multiplier is 0 if inner costs nothing.
 func (t *terms) gaussian(outer, inner Event) (noise Gaussian, exact bool) {
 	if t.rel == ReplaceOne {
 		t.refuse(outer, allocationNeedsAddRemove)
@@ -101,7 +100,7 @@ func (t *terms) gaussian(outer, inner Event) (noise Gaussian, exact bool) {
 	return noise, exact
 }
 
-// blocks divides Steps into K blocks of at most two sizes, and calls f with each size and its count.
+// blocks calls f with each size of K blocks of Steps steps, and with the number of such blocks.
 func (e RandomAllocation) blocks(f func(steps, count int64)) {
 	longer := e.Steps % e.K
 	f(e.Steps/e.K, e.K-longer)
@@ -115,7 +114,7 @@ func (e RandomAllocation) sigma() float64 {
 	return noise.NoiseMultiplier
 }
 
-// curve, pairs and attained are valid only for an event that flatten created.
+// curve, pairs and attained need an event that flatten created.
 func (e RandomAllocation) curve() curve {
 	if e.sigma() == 0 {
 		return infiniteCurve
@@ -149,9 +148,10 @@ func (e RandomAllocation) pairs(s *pld.Sum, n int64) error {
 	return first
 }
 
-// attained returns true for K = 1 if the pair is exact. Otherwise it adds the pair of a sum over the steps.
-// The sum is post-processing of the outputs, so its pair is a lower bound.
+// attained reports whether the pair is exact. If not, it adds the pair of a sum over the steps.
 func (e RandomAllocation) attained(s *pld.Sum, n int64) (dominating bool) {
+	// Otherwise it adds the pair of a sum over the steps. The sum is post-processing of the outputs, so its
+	// pair is a lower bound.
 	if e.K == 1 && e.sigma() >= pld.LeastAllocated {
 		return true
 	}
@@ -194,12 +194,14 @@ func (e BandedMatrix) flatten(t *terms, count int64) {
 	t.flatten(PoissonSampled{e.Probability, Gaussian{e.NoiseMultiplier}}, runs)
 }
 
-// maxAllocationOrder is the largest order whose moments are computed. At larger orders, and for noise
-// multipliers below 1/4, the curve of one Gaussian step is used, a valid bound by convexity.
+// Above maxAllocationOrder, and below noise multiplier 1/4, the curve of one Gaussian step is used. It is a
+// bound by convexity.
 const maxAllocationOrder = 256
 
-// allocationMoments are the logs of the moments E_Q R^a and E_Q R^(1-a) at integer orders a. R is the
-// likelihood ratio P/Q of a record in one random step. The log moments are convex in the order (see chord).
+// R is the likelihood ratio P/Q of a record in one random step. The log moments are convex in the order (see
+// chord).
+
+// allocationMoments are the logs of the moments E_Q R^a and E_Q R^(1-a) at integer orders a.
 type allocationMoments struct {
 	steps, sigma float64
 	forward      []float64 // at orders 0, 1, ..
@@ -224,10 +226,10 @@ func allocationCurve(steps int64, sigma float64) curve {
 	}
 }
 
-// newAllocationMoments computes the moments of the sum of the steps' independent likelihood ratios, by
-// doubling the number of steps. With c(j) = E S^j / j! the moments of a sum of independent S and T are sum_j
-// c_S(j) c_T(a-j). The ratio of one step has E r^j = e^{j(j-1)/(2 sigma^2)}.
+// newAllocationMoments computes the moments of a random allocation, by doubling the number of steps.
 func newAllocationMoments(steps, sigma float64) *allocationMoments {
+	// With c(j) = E S^j / j! the moments of a sum of independent S and T are sum_j c_S(j) c_T(a-j). The ratio
+	// of one step has E r^j = e^{j(j-1)/(2 sigma^2)}.
 	m := &allocationMoments{steps: math.Min(steps, pld.MaxAllocated), sigma: sigma}
 	block := make([]float64, maxAllocationOrder+1)
 	factorial := make([]float64, len(block))
@@ -281,10 +283,10 @@ func (m *allocationMoments) log(a int) float64 {
 	return math.Max(m.forward[a], m.reverse[a])
 }
 
-// inverse returns log E_Q R^-b, raised by the possible error of the quadrature. It uses E R^-b = 1/Gamma(b)
-// int e^{bu} f(e^u) du with f(theta) = E e^{-theta R} = (E e^{-(theta/t) r})^t. In u the integrand is no
-// narrower than 1/sqrt(b). So the trapezoid rule is exact to rounding.
+// inverse returns log E_Q R^-b, raised by the possible error of the quadrature.
 func (m *allocationMoments) inverse(b float64) float64 {
+	// It uses E R^-b = 1/Gamma(b) int e^{bu} f(e^u) du with f(theta) = E e^{-theta R} = (E e^{-(theta/t)
+	// r})^t. In u the integrand is no narrower than 1/sqrt(b). So the trapezoid rule is exact to rounding.
 	if b > 25*m.steps*m.sigma { // bound without random allocation; the mass may be left of the nodes
 		return b * (b + 1) / (2 * m.sigma * m.sigma)
 	}
@@ -301,13 +303,12 @@ func (m *allocationMoments) inverse(b float64) float64 {
 	return math.Max(0, log) + 1e-12*(1+math.Abs(gamma))
 }
 
-// laplaceStep is the distance of quadrature nodes in log theta: two thirds of the standard deviation of the
-// narrowest integrand. The relative error is then e^-40.
+// laplaceStep is the distance of quadrature nodes in log theta, for a relative error of e^-40.
 const laplaceStep = 0.04
 
-// transform tabulates log f at nodes z = log theta by the trapezoid rule, until f is negligible. At a node,
-// ratios far below 1/theta are replaced by 0, and ratios far above 1/theta are omitted.
+// transform tabulates log f of inverse by the trapezoid rule, until f is negligible.
 func (m *allocationMoments) transform() {
+	// At a node, ratios far below 1/theta are replaced by 0, and ratios far above 1/theta are omitted.
 	if m.laplace != nil {
 		return
 	}

@@ -21,9 +21,9 @@ type Group struct {
 
 func (Group) row() row { return row{"group", "for groups", "of {size}", bounded} }
 
-// flatten adds the events for neighbours that differ by the group. Noise with a scaled sensitivity still
-// attains its pair. Other results are only upper bounds.
+// flatten adds the events for neighbours that differ by the group.
 func (e Group) flatten(t *terms, count int64) {
+	// Noise with a scaled sensitivity still attains its pair. Other results are only upper bounds.
 	inner, err := e.Expand()
 	t.check(err)
 	seen := t.alone(inner, count)
@@ -98,8 +98,8 @@ func holdsGroup(e Event) bool {
 
 const groupInSample = "a group inside a sample would be drawn as one: write the group around the sample"
 
-// dominated replaces an event without a known lower bound. The event by costs at least as much. The event
-// alsoCurve, if not nil, has a Rényi curve that is also an upper bound.
+// dominated replaces an event without a known lower bound. Its event by costs at least as much, and the curve
+// of alsoCurve, if set, is also an upper bound.
 type dominated struct{ by, alsoCurve Event }
 
 func (e dominated) row() row {

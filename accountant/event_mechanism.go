@@ -43,7 +43,7 @@ func (e Laplace) guarantee() (guarantee, bool) {
 func (e Laplace) sampledAs() (Event, bool) { return e, true }
 func (e Laplace) pair() (pld.Pair, error)  { return pld.Laplace(1 / e.NoiseMultiplier), nil }
 
-// sampledCurve also uses the curve without sampling, which is a bound by convexity.
+// sampledCurve also uses the curve without sampling, a bound by convexity.
 func (e Laplace) sampledCurve(q float64) curve {
 	return leastCurve(sampledPureCurve(q, mathx.Up(1/e.NoiseMultiplier)), e.curve())
 }
@@ -83,10 +83,11 @@ func (e DiscreteGaussian) pair() (pld.Pair, error) {
 	return pld.DiscreteGaussian(e.Sigma, moved), err
 }
 
-// moved returns the number of coordinates that the worst neighbour changes by 1 each. An integer vector of L2
-// norm below 2 has at most norm^2 nonzero entries, all 1 or -1. If the norm is 2 or more, one entry may be 2,
-// or four entries may be 1. Neither change is known to dominate, so moved returns an error.
+// moved returns the number of coordinates that the worst neighbour changes by 1 each.
 func (e DiscreteGaussian) moved() (int64, error) {
+	// An integer vector of L2 norm below 2 has at most norm^2 nonzero entries, all 1 or -1. If the norm is 2
+	// or more, one entry may be 2, or four entries may be 1. Neither change is known to dominate, so moved
+	// returns an error.
 	// The tolerance accepts rounded roots such as 1.414. A sensitivity below 1 means a constant function.
 	moved := int64(math.Floor(math.Min(e.Sensitivity*e.Sensitivity*(1+2e-3), 1<<40)))
 	switch {

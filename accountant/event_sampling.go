@@ -36,10 +36,11 @@ func (e PoissonSampled) flatten(t *terms, count int64) {
 }
 
 // form returns a sampled Gaussian, DiscreteGaussian, Laplace, DiscreteLaplace or PureDP that dominates one
-// run of e. If e may cost less, the result is wrapped in dominated. Let a pair (P, Q) dominate a mechanism.
-// Then ((1-q)Q + qP, Q) and the reverse pair dominate the mechanism on a Poisson sample (Zhu, Dong, Wang
-// 2022, Theorem 11).
+// run.
 func (e PoissonSampled) form(t *terms) Event {
+	// If e may cost less, the result is wrapped in dominated. Let a pair (P, Q) dominate a mechanism. Then
+	// ((1-q)Q + qP, Q) and the reverse pair dominate the mechanism on a Poisson sample (Zhu, Dong, Wang 2022,
+	// Theorem 11).
 	inner := t.alone(e.Event, 1)
 	if holdsGroup(e.Event) {
 		t.refuse(e, groupInSample)
@@ -69,10 +70,10 @@ func (e PoissonSampled) form(t *terms) Event {
 	return nil
 }
 
-// oneGaussian returns the Gaussian release that dominates all leaves on the same sample. The squares of
-// sensitivity/sigma add up. The result exact is true if both cost the same, and ok is false if a leaf has no
-// continuous Gaussian noise.
+// oneGaussian returns the Gaussian release that dominates all leaves on the same sample.
 func oneGaussian(leaves *tally[Event]) (noise Gaussian, exact, ok bool) {
+	// The squares of sensitivity/sigma add up. The result exact is true if both cost the same, and ok is
+	// false if a leaf has no continuous Gaussian noise.
 	exact = true
 	squares := 0.0 // sum of (sensitivity/sigma)^2
 	for i, leaf := range leaves.Keys {
@@ -88,7 +89,7 @@ func oneGaussian(leaves *tally[Event]) (noise Gaussian, exact, ok bool) {
 	return Gaussian{math.Max(math.SmallestNonzeroFloat64, shrink/math.Sqrt(squares))}, exact, true
 }
 
-// curve and pair are valid only for an event that form created.
+// curve and pair need an event that form created.
 func (e PoissonSampled) curve() curve {
 	if noise, ok := e.Event.(sampledNoise); ok {
 		return noise.sampledCurve(e.Probability)
@@ -159,11 +160,11 @@ func (e SampledWithoutReplacement) flatten(t *terms, count int64) {
 	}
 }
 
-// flattenOfOneMore charges the event under add_remove. Let x be the added record. A subset without x is a
-// subset of the smaller data set. A subset with x is a subset without x in which x replaces one record. So
-// the outputs are U and (1-q)U + qV, where V and U are neighbours under replace_one. The inner event is
-// accounted for a group of two.
+// flattenOfOneMore charges the event under add_remove.
 func (e SampledWithoutReplacement) flattenOfOneMore(t *terms, count int64) {
+	// Let x be the added record. A subset without x is a subset of the smaller data set. A subset with x is a
+	// subset without x in which x replaces one record. So the outputs are U and (1-q)U + qV, where V and U
+	// are neighbours under replace_one. The inner event is accounted for a group of two.
 	if e.Size == e.Population {
 		t.refuse(e, "without one of its records the data are too few for the sample")
 	}
@@ -242,8 +243,10 @@ func (e TruncatedPoisson) flatten(t *terms, count int64) {
 	t.flatten(PoissonSampled{e.Probability, e.Event}, count)
 }
 
-// groupedSample is a Poisson sampled Gaussian for a group. For 2^c records the divergence of order a >= 2 is
-// at most 3^c times the divergence of order 2^c a (Mironov 2017, Proposition 2).
+// For 2^c records the divergence of order a >= 2 is at most 3^c times the divergence of order 2^c a (Mironov
+// 2017, Proposition 2).
+
+// groupedSample is a Poisson sampled Gaussian for a group.
 type groupedSample struct {
 	probability, noiseMultiplier float64
 	size                         int64

@@ -61,8 +61,7 @@ func (e Selection) logMean() float64 {
 	return log - l - logShape + 8e-16*(math.Abs(l)+math.Abs(log)+math.Abs(logShape))
 }
 
-// selected is a selection that == can compare, because its inner event is JSON. Either gamma or mean is
-// nonzero.
+// selected is a comparable selection, with the inner event as JSON. Either gamma or mean is nonzero.
 type selected struct {
 	eta, gamma, mean float64
 	rel              Relation
@@ -75,8 +74,8 @@ func (e selected) pair() (pld.Pair, error) {
 	return pld.Pair{}, &UnsupportedEventError{e, "a selection has a divergence bound, but no known dominating pair"}
 }
 
-// selection adds count selections. An inner event with a failure probability is an error, because the number
-// of runs is unbounded.
+// selection adds count selections. An inner event that can fail is an error, because the number of runs is
+// unbounded.
 func (t *terms) selection(e Event, leaf selected, inner Event, count int64) {
 	if base := t.alone(inner, 1); len(base.failures.Keys) > 0 {
 		t.refuse(e, "a selection among runs that may fail has no divergence bound")
@@ -99,10 +98,10 @@ func (e selected) base() curve {
 	return t.total()
 }
 
-// curve returns the Rényi divergence of the released run. The theorems bound the divergence at each order
-// separately. A divergence grows with the order, so the bounds at larger orders are also valid, and curve
-// returns the least.
+// curve returns the Rényi divergence of the released run.
 func (e selected) curve() curve {
+	// The theorems bound the divergence at each order separately. A divergence grows with the order, so the
+	// bounds at larger orders are also valid, and curve returns the least.
 	base := e.base()
 	orders := DefaultOrders()
 	values := make([]float64, len(orders))
@@ -127,10 +126,11 @@ func (e selected) curve() curve {
 	}
 }
 
-// negativeBinomial follows Papernot, Steinke 2022, Theorem 2. At order a, for any order b, the bound is
-// eps(a) + (1+eta)(1-1/b) eps(b) + (1+eta) log(1/gamma)/b + log E[K]/(a-1). For a = b = +Inf the bound is
-// (2+eta) eps, which is 3 eps for the geometric distribution (Liu, Talwar 2019).
+// negativeBinomial follows Papernot, Steinke 2022, Theorem 2.
 func (e selected) negativeBinomial(base curve, orders, values []float64) curve {
+	// At order a, for any order b, the bound is eps(a) + (1+eta)(1-1/b) eps(b) + (1+eta) log(1/gamma)/b + log
+	// E[K]/(a-1). For a = b = +Inf the bound is (2+eta) eps, which is 3 eps for the geometric distribution
+	// (Liu, Talwar 2019).
 	law := Selection{Eta: e.eta, Gamma: e.gamma}
 	logMean, logGamma := law.logMean(), math.Log(e.gamma)
 	second := -logGamma // b = 1
@@ -147,10 +147,11 @@ func (e selected) negativeBinomial(base curve, orders, values []float64) curve {
 	}
 }
 
-// poisson follows Papernot, Steinke 2022, Theorem 6. If the inner run is (log(1 + 1/(a-1)), delta)-DP, the
-// bound is eps(a) + mean delta + log(mean)/(a-1). A mean below 1 is accounted as mean 1. Then each run
-// happens with probability mean, and otherwise has the worst score. Such a run costs no more.
+// poisson follows Papernot, Steinke 2022, Theorem 6.
 func (e selected) poisson(base curve, orders, values []float64) curve {
+	// If the inner run is (log(1 + 1/(a-1)), delta)-DP, the bound is eps(a) + mean delta + log(mean)/(a-1). A
+	// mean below 1 is accounted as mean 1. Then each run happens with probability mean, and otherwise has the
+	// worst score. Such a run costs no more.
 	mean := math.Max(1, e.mean)
 	return func(a float64) float64 {
 		if math.IsInf(a, 1) {

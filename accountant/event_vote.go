@@ -15,9 +15,11 @@ type GNMax struct {
 	Discrete bool    `json:"discrete,omitempty"` // discrete Gaussian noise on integer counts
 }
 
-// votes returns the noisy counts. A moved vote changes two counts by 1, so the L2 norm of the change is
-// sqrt(2).
-func (e GNMax) votes() gaussianVotes { return gaussianVotes{e.Sigma, math.Sqrt2, e.Discrete} }
+// votes returns the noisy counts as one Gaussian release.
+func (e GNMax) votes() gaussianVotes {
+	// A moved vote changes two counts by 1, so the L2 norm of the change is sqrt(2).
+	return gaussianVotes{e.Sigma, math.Sqrt2, e.Discrete}
+}
 
 func (GNMax) row() row {
 	return row{"gnmax", "noisy argmax of votes", "{discrete}Gaussian, σ {sigma}", bounded}
@@ -35,9 +37,10 @@ func (e GNMax) group(n int64) (Event, error) {
 	return GNMax{Sigma: downBy(e.Sigma, float64(n))}, nil
 }
 
-// attained adds the pair of a vote on two classes whose counts differ by one. The moved vote reverses their
-// order. With integer noise the first class wins a tie, so P[Z1 = Z2] is added.
+// attained adds the pair of a vote on two classes whose counts differ by one.
 func (e GNMax) attained(s *pld.Sum, n int64) (dominating bool) {
+	// The moved vote reverses their order. With integer noise the first class wins a tie, so P[Z1 = Z2] is
+	// added.
 	if e.Discrete {
 		s.AddOdds(tieOdds(mathx.LogTheta(e.Sigma/math.Sqrt2)-2*mathx.LogTheta(e.Sigma)), n)
 	} else {
@@ -72,9 +75,9 @@ func (e Threshold) group(n int64) (Event, error) {
 	return Threshold{Sigma: downBy(e.Sigma, float64(n))}, nil
 }
 
-// attained adds the pair of two counts, half a vote above and half a vote below the threshold. With integer
-// noise one count equals the threshold, and the other is 1 less.
+// attained adds the pair of two counts, half a vote above and half a vote below the threshold.
 func (e Threshold) attained(s *pld.Sum, n int64) (dominating bool) {
+	// With integer noise one count equals the threshold, and the other is 1 less.
 	if e.Discrete {
 		s.AddOdds(tieOdds(-mathx.LogTheta(e.Sigma)), n)
 	} else {
@@ -107,7 +110,7 @@ func (v gaussianVotes) pair() (pld.Pair, error) {
 	return pairOf(v.counts())
 }
 
-// groupRho returns the event for a group of n. A shift by n costs as much as a shift by 1 with noise sigma/n.
+// groupRho returns the event for a group of n, which is noise sigma/n.
 func (v gaussianVotes) groupRho(n int64) Event {
 	g := float64(n)
 	return ZCDP{mathx.Up(v.rho() * g * g * (1 + 2e-15))}
@@ -124,10 +127,11 @@ func (LNMax) row() row {
 	return row{"lnmax", "noisy argmax of votes", "{discrete}Laplace, scale {scale}", bounded}
 }
 
-// twice returns the event of one noisy count. LNMax costs two such events, because a moved vote changes two
-// counts, and the argmax is post-processing of the noisy counts. An integer count that changes by 1 has the
-// losses +-1/Scale of a randomised response.
+// twice returns the event of one noisy count. LNMax costs two such events.
 func (e LNMax) twice() Event {
+	// LNMax costs two such events, because a moved vote changes two counts, and the argmax is post-processing
+	// of the noisy counts. An integer count that changes by 1 has the losses +-1/Scale of a randomised
+	// response.
 	if e.Discrete {
 		return RandomizedResponse{mathx.Up(1 / e.Scale)}
 	}
@@ -151,9 +155,10 @@ func (e LNMax) pairs(s *pld.Sum, n int64) error {
 	return addPairs(s, e.twice(), both)
 }
 
-// attained adds the pair of two classes one vote apart. The probability that the class with fewer votes wins
-// is (2+1/b) e^{-1/b}/4. With integer noise P[Z1 = Z2] is tanh(1/2b)^2 (1+r^2)/(1-r^2) with r = e^{-1/b}.
+// attained adds the pair of two classes one vote apart.
 func (e LNMax) attained(s *pld.Sum, n int64) (dominating bool) {
+	// The probability that the class with fewer votes wins is (2+1/b) e^{-1/b}/4. With integer noise P[Z1 =
+	// Z2] is tanh(1/2b)^2 (1+r^2)/(1-r^2) with r = e^{-1/b}.
 	if e.Discrete {
 		s.AddOdds(tieOdds(2*math.Log(math.Tanh(0.5/e.Scale))-math.Log(math.Tanh(1/e.Scale))), n)
 	} else {
@@ -163,8 +168,7 @@ func (e LNMax) attained(s *pld.Sum, n int64) (dominating bool) {
 	return false
 }
 
-// tieOdds returns log((1+p)/(1-p)) with p = e^logP, the mass of a tie. These are the log odds of an outcome
-// whose probability exceeds its complement's by p.
+// tieOdds returns log((1+p)/(1-p)) for the mass p = e^logP of a tie.
 func tieOdds(logP float64) float64 { return 2 * math.Atanh(math.Exp(logP)*(1-1e-14)) }
 
 // normalOdds returns the log odds of N(0,1) < a.
@@ -187,18 +191,18 @@ func (GNSS) row() row {
 		"Gaussian, σ {sigma} × sensitivity, β {beta}, margin {margin} σ", bounded}
 }
 
-// curve returns the divergence of the worst two normal distributions that smooth sensitivity allows. The
-// standard deviation of the second distribution is smaller by the factor e^-Beta. The function values differ
-// by the smaller S. The margins are proportional to S. In units of S, let c = 1 - a(1-e^{-2 Beta}) be the
-// variance of the mixture. Let d = e^-Beta + Margin Sigma (1-e^-Beta) be the shift. At order a the divergence
-// is infinite for c <= 0, and otherwise
-//
-//	a d^2/(2 Sigma^2 c) - (a Beta + log(c)/2)/(a-1).
-//
-// Both terms grow as the ratio of the two S departs from 1, and grow more if the second S is smaller. The
-// cost in Papernot et al. 2018, Theorem 23, is too small at orders above about 1/(4 Beta). At the paper's
-// parameters this cost is too small by a factor of up to five.
+// curve returns the divergence of the worst two normal distributions that smooth sensitivity allows.
 func (e GNSS) curve() curve {
+	// The standard deviation of the second distribution is smaller by the factor e^-Beta. The function values
+	// differ by the smaller S. The margins are proportional to S. In units of S, let c = 1 - a(1-e^{-2 Beta})
+	// be the variance of the mixture. Let d = e^-Beta + Margin Sigma (1-e^-Beta) be the shift. At order a the
+	// divergence is infinite for c <= 0, and otherwise
+	//
+	//	a d^2/(2 Sigma^2 c) - (a Beta + log(c)/2)/(a-1).
+	//
+	// Both terms grow as the ratio of the two S departs from 1, and grow more if the second S is smaller. The
+	// cost in Papernot et al. 2018, Theorem 23, is too small at orders above about 1/(4 Beta). At the paper's
+	// parameters this cost is too small by a factor of up to five.
 	shrink := -math.Expm1(-2 * e.Beta)
 	shift := math.Exp(-e.Beta) - e.Margin*e.Sigma*math.Expm1(-e.Beta)
 	return func(a float64) float64 {
@@ -238,7 +242,7 @@ func (e MStab) flatten(t *terms, count int64) {
 	t.add(e, count)
 }
 
-// curve and pair bound the loss unless the noise exceeds Threshold, a failure that is charged separately.
+// curve and pair bound the loss unless the noise exceeds Threshold. That failure is charged separately.
 func (e MStab) curve() curve                 { return laplaceCurve(e.Epsilon) }
 func (e MStab) guarantee() (guarantee, bool) { return guarantee{e.Epsilon, e.failure()}, true }
 func (e MStab) pair() (pld.Pair, error)      { return pld.Laplace(e.Epsilon), nil }
@@ -261,11 +265,11 @@ func (e AboveThreshold) epsilon() float64             { return mathx.Up(e.Epsilo
 func (e AboveThreshold) guarantee() (guarantee, bool) { return guarantee{e.epsilon(), 0}, true }
 func (e AboveThreshold) pair() (pld.Pair, error)      { return pld.Response(e.epsilon()), nil }
 
-// curve returns the curve of pure DP with Epsilon1 + Epsilon2. If Answers is 1, another curve is also valid,
-// and the result is the smaller curve. The other curve is the Laplace curve of the threshold noise plus the
-// pure epsilon of the query noise. Its proof compares the runs on two neighbours with a run whose threshold
-// is shifted (as in Zhu, Wang 2020).
+// curve returns the curve of pure DP with Epsilon1 + Epsilon2, or of one answer if that is smaller.
 func (e AboveThreshold) curve() curve {
+	// If Answers is 1, another curve is also valid, and the result is the smaller curve. The other curve is
+	// the Laplace curve of the threshold noise plus the pure epsilon of the query noise. Its proof compares
+	// the runs on two neighbours with a run whose threshold is shifted (as in Zhu, Wang 2020).
 	pure := pureCurve(e.Epsilon1 + e.Epsilon2)
 	if e.Answers > 1 {
 		return pure

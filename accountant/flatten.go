@@ -9,8 +9,6 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// terms is an event that is split into single mechanisms (leaves) and failure probabilities, with their
-// counts.
 type terms struct {
 	curves   tally[Event] // leaves, all comparable
 	failures tally[float64]

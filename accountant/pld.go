@@ -34,8 +34,7 @@ type PLD struct {
 	epsilons map[float64]Bound
 	deltas   map[float64]Bound
 	upper    bool // Lower is not needed; it is 0 unless the dominating pairs are attained
-	// If onlyUpper is set, queries omit Bound.Lower and Bound.Floor, ignore PLDConfig.Gap and use the first
-	// grids.
+	// With onlyUpper, queries omit Bound.Lower and Bound.Floor, ignore PLDConfig.Gap and use the first grids.
 	onlyUpper bool
 	maxPairs  int // limit on the number of different pairs; 0 for no limit
 }
@@ -86,8 +85,7 @@ func (p *PLD) Compose(e Event, count int64) error {
 	return nil
 }
 
-// certainFailure returns a lower bound on the probability that some WithFailure event fails. Failures are
-// independent.
+// certainFailure returns a lower bound on the probability that some WithFailure event fails.
 func (p *PLD) certainFailure() float64 {
 	log := 0.0
 	for i, d := range p.terms.stated.Keys {
@@ -128,8 +126,7 @@ func (p *PLD) Delta(ctx context.Context, epsilon float64) (Bound, error) {
 	return remembered(ctx, &p.deltas, epsilon, p.delta)
 }
 
-// sums returns the composition of the dominating pairs (above), and one or two compositions of attained pairs
-// (below). If the dominating pairs are attained, below has only the element above.
+// sums returns the composition of the dominating pairs, and one or two compositions of attained pairs.
 func (p *PLD) sums() (above *pld.Sum, below []*pld.Sum) {
 	above = new(pld.Sum)
 	for i, e := range p.terms.curves.Keys {
@@ -228,8 +225,7 @@ func (p *PLD) rdp() *RDP {
 	return r
 }
 
-// atMost lowers b to the Rényi bound r if r is smaller, since the curve of an event may be smaller than its
-// pair implies.
+// atMost lowers b to the Rényi bound r if r is smaller.
 func (b *Bound) atMost(r Bound, err error) {
 	if err == nil {
 		b.Upper = math.Min(b.Upper, r.Upper)

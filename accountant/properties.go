@@ -70,8 +70,7 @@ func relationOf(e Event) Relation {
 	return 0
 }
 
-// guaranteeAnywhere is like guaranteeOf, but returns false for an event that is defined for one relation
-// only.
+// guaranteeAnywhere is guaranteeOf for events that are defined for every relation.
 func guaranteeAnywhere(e Event) (guarantee, bool) {
 	if relationOf(e) != 0 {
 		return guarantee{}, false

@@ -54,10 +54,10 @@ func (t *Auto) Risk(ctx context.Context) (*Risk, error) {
 	return t.rdp.risk(ctx)
 }
 
-// rdpRiskPoints is the number of epsilons at which delta is computed. Each computation tries all orders.
+// rdpRiskPoints is the number of epsilons at which delta is computed.
 const rdpRiskPoints = 200
 
-// risk computes delta on a grid of epsilons. Between grid points it uses the next smaller epsilon.
+// risk computes delta on a grid of epsilons. Between two points it uses the smaller epsilon.
 func (r *RDP) risk(ctx context.Context) (*Risk, error) {
 	upper, total := make([]float64, rdpRiskPoints), r.terms.total()
 	at := func(i int) float64 { return 16 * math.Pow(float64(i)/rdpRiskPoints, 2) }
@@ -131,9 +131,10 @@ func (r *Risk) Tradeoff(fpr float64) (Interval, error) {
 
 const riskEdge = 50
 
-// tpr is TPR for one direction of the pairs. The bound is the minimum over g = e^epsilon > 0 of the convex
-// function g fpr + H_g(P, Q). For g < 1 this function is 1 - g (1 - fpr - H_{1/g}(Q, P)).
+// tpr is TPR for one direction of the pairs.
 func (r *Risk) tpr(fpr float64, order int) Interval {
+	// The bound is the minimum over g = e^epsilon > 0 of the convex function g fpr + H_g(P, Q). For g < 1
+	// this function is 1 - g (1 - fpr - H_{1/g}(Q, P)).
 	d, back := r.d[order], r.d[1-order]
 	at := func(epsilon float64) riskPoint {
 		g := math.Exp(epsilon)
@@ -158,7 +159,7 @@ type riskPoint struct {
 	Interval
 }
 
-// lowest searches for the epsilon with the least Upper. Upper must have only one local minimum.
+// lowest returns the point with the least Upper, which must have only one local minimum.
 func lowest(at func(epsilon float64) riskPoint) riskPoint {
 	const parts = 400
 	best := at(0)
@@ -186,11 +187,11 @@ func lowest(at func(epsilon float64) riskPoint) riskPoint {
 	return best
 }
 
-// convexBound returns a lower bound of a function that is convex in g and has its minimum near best. It finds
-// a point on each side of best with a value of at least best.Upper. Beyond these points the function is at
-// least best.Upper, by convexity. Between two adjacent points, the function lies above two lines. Each line
-// runs through one of the points and the next point outside.
+// convexBound returns a lower bound of a function that is convex in g and has its minimum near best.
 func convexBound(at func(epsilon float64) riskPoint, best riskPoint, fpr float64) float64 {
+	// It finds a point on each side of best with a value of at least best.Upper. Beyond these points the
+	// function is at least best.Upper, by convexity. Between two adjacent points, the function lies above two
+	// lines. Each line runs through one of the points and the next point outside.
 	const close, most = 3e-7, 2000
 	bound := best.Upper
 	points := []riskPoint{best}

@@ -6,10 +6,11 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// sampledGaussianCurve returns the divergence of the Poisson-sampled Gaussian under add/remove: log E[(1-q+q
-// e^u)^a]/(a-1), u = (2x-1)/(2 sigma^2), x ~ N(0, sigma^2). The divergence of the mixture from N(0, sigma^2)
-// is the larger direction (Mironov, Talwar, Zhang 2019). The log moment is convex in a and 0 at a = 1.
+// sampledGaussianCurve returns the curve of Gaussian noise on a Poisson sample under add/remove.
 func sampledGaussianCurve(q, sigma float64) curve {
+	// The curve is log E[(1-q+q e^u)^a]/(a-1), u = (2x-1)/(2 sigma^2), x ~ N(0, sigma^2). The divergence of
+	// the mixture from N(0, sigma^2) is the larger direction (Mironov, Talwar, Zhang 2019). The log moment is
+	// convex in a and 0 at a = 1.
 	g := newSampledGaussian(q, sigma)
 	plain := gaussianCurve(1 / sigma)
 	return func(a float64) float64 {
@@ -21,11 +22,12 @@ func sampledGaussianCurve(q, sigma float64) curve {
 }
 
 // sampledDiscreteGaussianCurve returns the curve of discrete Gaussian noise on a Poisson sample. sigma is
-// relative to the length of an integer shift. At an integer order the moment is a binomial sum of unsampled
-// moments. These equal the moments of continuous noise (Canonne, Kamath, Steinke 2020). Between integers the
-// log moment is convex. Reflection at half the shift swaps both distributions. So the divergence of the
-// mixture from the noise is the larger direction (Mironov, Talwar, Zhang 2019, Theorem 5).
+// relative to the length of an integer shift.
 func sampledDiscreteGaussianCurve(q, sigma float64) curve {
+	// At an integer order the moment is a binomial sum of unsampled moments. These equal the moments of
+	// continuous noise (Canonne, Kamath, Steinke 2020). Between integers the log moment is convex. Reflection
+	// at half the shift swaps both distributions. So the divergence of the mixture from the noise is the
+	// larger direction (Mironov, Talwar, Zhang 2019, Theorem 5).
 	g := newSampledGaussian(q, sigma)
 	plain := gaussianCurve(1 / sigma)
 	return func(a float64) float64 {
@@ -36,8 +38,7 @@ func sampledDiscreteGaussianCurve(q, sigma float64) curve {
 	}
 }
 
-// Below smallSigma, quadrature would need very many nodes. A chord between integer orders replaces it, which
-// is a valid bound.
+// Below smallSigma a chord between integer orders, a valid bound, replaces quadrature.
 const smallSigma = 0.04
 
 const maxBinomial = 64
@@ -82,13 +83,13 @@ func (g *sampledGaussian) logMoment(a float64) float64 {
 	return g.betweenIntegers(a)
 }
 
-// betweenIntegers bounds the log moment at a real order in (1, maxBinomial]. It is exact at integers.
+// betweenIntegers bounds the log moment at an order in (1, maxBinomial]. It is exact at integers.
 func (g *sampledGaussian) betweenIntegers(a float64) float64 { return chord(a, g.binomial) }
 
-// binomial returns the log moment at an integer order n >= 1. The binomial weights sum to one, and the
-// exponent is zero for k = 0, 1. So the moment minus 1 is sum_{k>=2} C(n,k) (1-q)^{n-k} q^k (e^{k(k-1)/(2
-// sigma^2)} - 1).
+// binomial returns the log moment at an integer order n >= 1.
 func (g *sampledGaussian) binomial(n int) float64 {
+	// The binomial weights sum to one, and the exponent is zero for k = 0, 1. So the moment minus 1 is
+	// sum_{k>=2} C(n,k) (1-q)^{n-k} q^k (e^{k(k-1)/(2 sigma^2)} - 1).
 	if n == 1 {
 		return 0
 	}
@@ -102,9 +103,10 @@ func (g *sampledGaussian) binomial(n int) float64 {
 	return mathx.LogAddExp(0, mathx.LogSumExp(logs))
 }
 
-// quadrature returns the log of the moment M = E[(1+r)^a] at any real order a. As E[r] = 0, M - 1 is
-// E[(1+r)^a - 1 - a r]. This integrand is never negative, so M - 1 has full relative accuracy.
+// quadrature returns the log of the moment M = E[(1+r)^a] at any real order a.
 func (g *sampledGaussian) quadrature(a float64) float64 {
+	// As E[r] = 0, M - 1 is E[(1+r)^a - 1 - a r]. This integrand is never negative, so M - 1 has full
+	// relative accuracy.
 	const margin = 9.5 // e^{-margin^2/2} is below 1e-19
 	far := int(math.Ceil((math.Max(a, 2)/g.sigma + margin) / g.step))
 	near := min(far, int(math.Ceil((2/g.sigma+margin)/g.step)))
@@ -216,7 +218,8 @@ func (g *sampledGaussian) node(k int) node {
 	return g.compute(k)
 }
 
-// grow extends the table of nodes to the indices left..right. left must be the same in every call.
+// grow extends the table of nodes to the indices left to right. The value left must be the same in every
+// call.
 func (g *sampledGaussian) grow(left, right int) {
 	if g.table == nil {
 		g.first = left

@@ -32,7 +32,7 @@ const (
 // ErrCheckpoint reports a checkpoint that is damaged or belongs to another run.
 var ErrCheckpoint = errors.New("dpsgd: not a checkpoint of this run")
 
-// seal returns a hash of body under the run's key. This key depends on all inputs of the run.
+// seal returns a hash of body under a key that depends on all inputs of the run.
 func (t *trainer) seal(body []byte) ([]byte, error) {
 	text, err := t.release.key.DeriveBytes("checkpoint", body).MarshalText()
 	if err != nil {

@@ -85,7 +85,6 @@ func (c Config) TotalSteps() int {
 	return n
 }
 
-// phaseAt returns the phase of a step, and the index of the phase's first step.
 func (c Config) phaseAt(step int) (p Phase, start int) {
 	for _, p = range c.phases() {
 		if step < start+p.Steps {

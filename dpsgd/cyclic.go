@@ -31,8 +31,7 @@ func (y cyclic) validate(c Config) error {
 	return nil
 }
 
-// inTurn returns the sampling probability of a record in the record's turn, where q is the mean over all
-// turns.
+// inTurn returns the sampling probability of a record in its turn, for the mean q over all turns.
 func (y cyclic) inTurn(q float64) float64  { return math.Min(1, float64(y.bands)*q) }
 func (cyclic) probability(p Phase) float64 { return p.SamplingProbability }
 
@@ -51,8 +50,8 @@ func (y cyclic) sampler(probability float64, _, parts, blocks int) sampler {
 	return &cyclicSampler{include: rng.NewBernoulli(y.inTurn(probability)), bands: y.bands, blocks: blocks, parts: make([]turns, parts)}
 }
 
-// cyclicSampler draws Poisson batches from the records of one turn at a time. A record has the same turn in
-// the whole run, determined by the key and the record's index. So a resumed run has the same turns.
+// cyclicSampler draws Poisson batches from one group of records at a time. The group of a record depends only
+// on the key and its index.
 type cyclicSampler struct {
 	include rng.Bernoulli
 	bands   int
@@ -83,16 +82,16 @@ func (c *cyclicSampler) draw(dst []pick, part, low, high int, key rng.Key, step 
 	return dst
 }
 
-// bandedCoefficients returns the first column of the Toeplitz matrix C of correlated noise, from the diagonal
-// down. The correlated noise is C^-1 z, where z holds independent noise for each step. The column has norm
-// one, as [accountant.BandedMatrix] requires.
-//
-// The coefficients are proportional to the first coefficients of the power series of (1-x)^(-1/2). The full
-// series gives the square root of the matrix of prefix sums. This square root is almost optimal for gradient
-// descent without momentum (Fichtenberger, Henzinger, Upadhyay 2023). The truncated series is the banded
-// square root of Kalinin and Lampert 2024. The guarantee holds for any coefficients of norm one. C^-1 z is
-// bounded, because the coefficients are positive and decrease (Eneström, Kakeya).
+// bandedCoefficients returns the first column of the Toeplitz matrix C of correlated noise. Its norm is one.
 func bandedCoefficients(bands int) []float64 {
+	// The correlated noise is C^-1 z, where z holds independent noise for each step. The column has norm one,
+	// as [accountant.BandedMatrix] requires.
+	//
+	// The coefficients are proportional to the first coefficients of the power series of (1-x)^(-1/2). The
+	// full series gives the square root of the matrix of prefix sums. This square root is almost optimal for
+	// gradient descent without momentum (Fichtenberger, Henzinger, Upadhyay 2023). The truncated series is
+	// the banded square root of Kalinin and Lampert 2024. The guarantee holds for any coefficients of norm
+	// one. C^-1 z is bounded, because the coefficients are positive and decrease (Eneström, Kakeya).
 	c := make([]float64, bands)
 	c[0] = 1
 	sum := 1.0
@@ -109,8 +108,7 @@ func bandedCoefficients(bands int) []float64 {
 // bandBits is the number of fractional bits of a coefficient.
 const bandBits = 31
 
-// wholeCoefficients returns the coefficients times 2^bandBits as integers. The sum of their squares is at
-// most 2^(2 bandBits), so the norm of a column is exactly at most one.
+// wholeCoefficients returns the coefficients times 2^bandBits. The norm of a column is at most one, exactly.
 func wholeCoefficients(bands int) []uint64 {
 	real := bandedCoefficients(bands)
 	whole := make([]uint64, bands)
@@ -130,8 +128,8 @@ func wholeCoefficients(bands int) []uint64 {
 	}
 }
 
-// banded correlates the noise of steps, in units of the grid. Let s_t be the sum of step t, z_t independent
-// noise, and c_0, c_1, ... the coefficients divided by 2^31. Step t computes
+// Let s_t be the sum of step t, z_t independent noise, and c_0, c_1, ... the coefficients divided by 2^31.
+// Step t computes
 //
 //	y_t = floor(c_0 s_t - c_1 w_(t-1) - c_2 w_(t-2) - ...) + z_t
 //	x_t = y_t / c_0, truncated to an integer
@@ -142,12 +140,13 @@ func wholeCoefficients(bands int) []uint64 {
 // y only by the record's change of C s, rounded down. x depends only on y. The computation is exact.
 //
 // The state w takes eight bytes per band and parameter, and is as private as the sums.
+
+// banded correlates the noise of steps, in units of the grid. Its state is as private as the sums.
 type banded struct {
 	coefficients []uint64
 	noise        [][]int64 // w of a step, at index step modulo bands; for the current step s until after replaces it
 }
 
-// newBanded returns the state of correlated noise, or nil if the noise of steps is independent.
 func newBanded(bands, parameters int) *banded {
 	if bands <= 1 {
 		return nil
@@ -161,7 +160,7 @@ func newBanded(bands, parameters int) *banded {
 
 func (b *banded) at(step int) []int64 { return b.noise[step%len(b.noise)] }
 
-// before replaces the sums s_t by y_t - z_t, from parameter low on.
+// before replaces the sums s_t by y_t - z_t, from parameter low on (see banded).
 func (b *banded) before(sums []int64, low, step int) {
 	copy(b.at(step)[low:], sums)
 	earlier := make([][]int64, 0, len(b.noise))
@@ -180,7 +179,7 @@ func (b *banded) before(sums []int64, low, step int) {
 	}
 }
 
-// after replaces y_t by x_t, from parameter low on, and stores w_t.
+// after replaces y_t by x_t, from parameter low on, and stores w_t (see banded).
 func (b *banded) after(released []int64, low, step int) {
 	noise := b.at(step)[low : low+len(released)]
 	for j, y := range released {
@@ -194,7 +193,6 @@ func (b *banded) after(released []int64, low, step int) {
 	}
 }
 
-// times returns the 128-bit product v c in two's complement.
 func times(v int64, c uint64) (high, low uint64) {
 	high, low = bits.Mul64(uint64(v), c)
 	if v < 0 {

@@ -88,7 +88,7 @@ func wellFormed(name string, x blas32.General) error {
 	return nil
 }
 
-// digest returns SHA-256 hashes of consecutive parts of d, and of packed rows the Packed.Hash at the end.
+// digest returns SHA-256 hashes of consecutive parts of d, and the hash of packed rows.
 func (d Data) digest(workers int) [][sha256.Size]byte {
 	const piece = 1024 // records
 	rows, _ := d.Dims()
@@ -164,7 +164,7 @@ func (d Data) validatePacked() error {
 	return nil
 }
 
-// checkModel returns the error of model.Check for data. It replaces packed rows by zeros.
+// checkModel returns the error of model.Check, which sees zeros in place of packed rows.
 func checkModel(model Model, data Data) error {
 	if data.Packed == nil {
 		return model.Check(data)

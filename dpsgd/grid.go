@@ -83,7 +83,7 @@ type grouping struct {
 	limit int // larger blocks are summed one record at a time
 }
 
-// groupingOf returns larger groups for many parameters, because rounding a sum is then slow.
+// groupingOf returns larger groups for many parameters.
 func groupingOf(parameters int) grouping {
 	if parameters <= 1<<16 {
 		return grouping{rows: 64, limit: 128}
@@ -96,14 +96,13 @@ func (g grouping) blocks(expected float64) int {
 }
 
 const (
-	// Finer grids have smaller rounding errors, and the noise is closer to continuous noise.
+	// A finer grid has smaller rounding errors.
 	minGridBits, maxGridBits = 32, 40
 	unit24                   = 0x1p-24
 )
 
-// newGrid returns the grid for clipped gradients of norm at most clip. The argument floors is the number of
-// steps in which correlated noise rounds a contribution down again. A noise multiplier that is too large for
-// the parameters or too small for the records is an error.
+// newGrid returns the grid for clipped gradients of norm at most clip. Correlated noise rounds a contribution
+// down in floors steps.
 func newGrid(noiseMultiplier, clip float64, parameters, records, floors int) (grid, error) {
 	const (
 		gamma = 64 * unit24 / (1 - 64*unit24)
@@ -170,27 +169,26 @@ func LatticeCovered(event accountant.Event, failure float64, draws int) bool {
 	return err == nil && failure <= 0.5 && 4*LatticeDelta(draws, bound.Upper) <= failure
 }
 
-// roundDown24 keeps the 24 leading bits of v, so that products with float32 values are exact in float64.
+// roundDown24 keeps the 24 leading bits of v, so that products with float32 are exact.
 func roundDown24(v float64) float64 {
 	return math.Float64frombits(math.Float64bits(v) &^ (1<<29 - 1))
 }
 
 // laplaceScale returns the scale, in units of the grid, of discrete Laplace noise on one parameter.
-//
-// Theorem: noise of scale b >= noiseMultiplier (sensitivity + 2) suffices. Two integers that differ by d <=
-// sensitivity, with discrete noise, reveal no more than two reals that differ by d + 2, with continuous
-// noise.
-//
-// The proof compares hockey-stick divergences. Let x = e^(-1/b). The privacy loss of the discrete pair takes
-// the values (d-2k)/b, for k = 0..d. At epsilon = (d-2k)/b the divergence of the discrete pair is 1 - x^k.
-// The continuous pair with the same d has the same divergence, 1 - exp((epsilon - d/b)/2).
-//
-// Between two such values of epsilon the discrete divergence is linear in e^epsilon. So the discrete
-// divergence is at most its value at the left end, 1 - x^(k+1). The continuous divergence for d + 2 is at
-// least its value at the right end, 1 - exp(((d-2k)/b - (d+2)/b)/2) = 1 - x^(k+1). For epsilon above d/b the
-// discrete divergence is 0. For epsilon below -d/b it is 1 - e^epsilon, and no divergence is smaller. By
-// symmetry the reverse pair has the same divergences. Both divergences are monotone in d, so the result holds
-// for smaller d.
 func laplaceScale(noiseMultiplier float64, g grid) float64 {
+	// Theorem: noise of scale b >= noiseMultiplier (sensitivity + 2) suffices. Two integers that differ by d
+	// <= sensitivity, with discrete noise, reveal no more than two reals that differ by d + 2, with
+	// continuous noise.
+	//
+	// The proof compares hockey-stick divergences. Let x = e^(-1/b). The privacy loss of the discrete pair
+	// takes the values (d-2k)/b, for k = 0..d. At epsilon = (d-2k)/b the divergence of the discrete pair is 1
+	// - x^k. The continuous pair with the same d has the same divergence, 1 - exp((epsilon - d/b)/2).
+	//
+	// Between two such values of epsilon the discrete divergence is linear in e^epsilon. So the discrete
+	// divergence is at most its value at the left end, 1 - x^(k+1). The continuous divergence for d + 2 is at
+	// least its value at the right end, 1 - exp(((d-2k)/b - (d+2)/b)/2) = 1 - x^(k+1). For epsilon above d/b
+	// the discrete divergence is 0. For epsilon below -d/b it is 1 - e^epsilon, and no divergence is smaller.
+	// By symmetry the reverse pair has the same divergences. Both divergences are monotone in d, so the
+	// result holds for smaller d.
 	return math.Ceil(noiseMultiplier * (g.sensitivity + 2) * (1 + 0x1p-40))
 }

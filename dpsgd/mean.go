@@ -14,14 +14,15 @@ func groupsOf(m Model) []int {
 	return []int{len(m.Parameters())}
 }
 
-// meanWorker clips the mean of several gradients, of the views of an image or of the rows of a unit. It
-// satisfies the obligations of [Worker] for records:
+// meanWorker satisfies the obligations of [Worker] for records:
 //
 //   - Obligation 1: one call of the model's worker computes the sum of a record's gradients. By obligation 1
 //     of that worker, the sum depends only on the parameters and the record.
 //   - Obligation 2: the norm of the gradient is computed in double precision, with a relative error below
 //     2^-30. The relative rounding error of an element of the contribution is at most 2^-24.
 //   - Obligation 3: a contribution passes through at most 32 additions within a run, and 8 additions of runs.
+
+// meanWorker clips the mean of several gradients: of the views of an image, or of the rows of a unit.
 type meanWorker struct {
 	inner    Worker
 	groups   []int
@@ -34,8 +35,6 @@ func newMeanWorker(m Model) meanWorker {
 	return meanWorker{inner: m.Worker(), groups: groupsOf(m), gradient: make([]float32, n), run: make([]float32, n)}
 }
 
-// addMeans adds the clipped mean gradient of each record to sum. The argument of returns the rows of a
-// record.
 func (w *meanWorker) addMeans(sum []float32, records []int, clip Clip, of func(record int) (Data, []int)) (tally Tally) {
 	const runRecords = 32
 	for i, r := range records {
@@ -89,7 +88,7 @@ func (w *meanWorker) addMean(data Data, rows []int, clip Clip) Tally {
 
 type unitModel struct{ Model }
 
-// forRecords returns a model whose rows are the records of data, not the packed or single rows.
+// forRecords returns a model whose rows are the records of data.
 func forRecords(m Model, data Data) Model {
 	if data.Packed != nil {
 		m = unpackedModel{m}

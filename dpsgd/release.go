@@ -15,7 +15,6 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// release computes noisy sums of clipped gradients, for each step of training and for [Sum].
 type release struct {
 	key        rng.Key
 	workers    int
@@ -45,19 +44,19 @@ type setting struct {
 	noiseMultiplier float64 // 0: no noise
 	laplace         bool    // discrete Laplace noise, for one parameter
 	clip            Clip
-	// countMultiplier, if positive, is the standard deviation of the noise on the count of unclipped records.
-	//
 	// The count is one more coordinate of the discrete Gaussian mechanism, with the same standard deviation
 	// S. Each record adds k units to the count. Here k is the largest integer with k countMultiplier <= S.
 	// The sums of neighbours differ by at most S/noiseMultiplier, and the counts by at most
 	// S/countMultiplier. Together they differ by at most S sqrt(noiseMultiplier^-2 + countMultiplier^-2) in
 	// Euclidean norm. So the proof at type grid applies with one more coordinate and with the noise
 	// multiplier of jointMultiplier.
+
+	// countMultiplier, if positive, is the standard deviation of the noise on the count of unclipped records.
 	countMultiplier float64
 }
 
-// jointMultiplier returns (a^-2 + b^-2)^-1/2, rounded down. This is the noise multiplier of two Gaussian
-// releases together, on one sample, with noise multipliers a and b (Andrew et al. 2021, Theorem 1).
+// jointMultiplier returns (a^-2 + b^-2)^-1/2, rounded down: the noise multiplier of two releases on one
+// sample (Andrew et al. 2021, Theorem 1).
 func jointMultiplier(a, b float64) float64 {
 	low, high := min(a, b), max(a, b)
 	ratio := low / high
@@ -146,7 +145,7 @@ func (r *release) setNoise(s setting) error {
 	return nil
 }
 
-// run computes the sum of one step without noise. The next call of read adds the noise.
+// run computes the sum of one step without noise, which the next call of read adds.
 func (r *release) run(ctx context.Context, step uint64) (Tally, error) {
 	r.batch.draw(r.workers, r.key, int(step))
 	tally, err := r.sumBatch(ctx)
@@ -176,11 +175,11 @@ func (r *release) sumBatch(ctx context.Context) (Tally, error) {
 	return tally, nil
 }
 
-// noiseKey derives the key of the noise from the key of the run, the step and the integers of the sum. Equal
-// sums get equal noise, and different sums get different noise. Sums of a repeated step may differ between
-// processors or versions, or if a Worker does not match its Fingerprint. If the noise depended only on the
-// step, the difference of two such releases would have no noise.
+// noiseKey derives the key of the noise from the key of the run, the step and the integers of the sum.
 func (r *release) noiseKey(step uint64) rng.Key {
+	// Equal sums get equal noise, and different sums get different noise. Sums of a repeated step may differ
+	// between processors or versions, or if a Worker does not match its Fingerprint. If the noise depended
+	// only on the step, the difference of two such releases would have no noise.
 	hasher := newHasher(r.key.Derive("hash of sum", step).Stream())
 	hashes := make([]byte, hashSize*spansOf(len(r.total)))
 	spans(r.workers, len(r.total), func(_, i, low, high int) {
@@ -217,9 +216,7 @@ func (r *release) scratchOf(worker int) *scratch {
 	return r.scratch[worker]
 }
 
-// read divides the noisy sum by divisor and calls use for each part of the quotient, which begins at
-// parameter low. The parts of span i come in order. Concurrent calls of use are for different spans. The
-// function use must not keep the part.
+// read divides the noisy sum by divisor and calls use for each part. The function use must not keep the part.
 func (r *release) read(divisor float64, use func(i, low int, part []float64)) {
 	if r.noise == nil {
 		spans(r.workers, r.parameters, func(worker, i, low, high int) {
@@ -272,7 +269,7 @@ func Fingerprint(model Model, data Data, cfg Config) []byte {
 	return fingerprint(cfg.identity(), forRecords(model, data), data, cfg.Workers)
 }
 
-// fingerprint returns a hash of all inputs of a run but the key, so that different runs with one key have
+// fingerprint returns a hash of all inputs of a run but the key. So different runs with one key have
 // different samples and noise.
 func fingerprint(configuration string, model Model, data Data, workers int) []byte {
 	h := sha256.New()
@@ -300,15 +297,16 @@ func fingerprint(configuration string, model Model, data Data, workers int) []by
 
 const hashSize = 32
 
-// hasher hashes the integer sums of a step with secret 64-bit words. Two different sums have equal hashes
-// with probability at most 2^-128 over these words. A hash consists of two NH hashes (Black, Halevi,
-// Krawczyk, Krovetz, Rogaway 1999):
+// Two different sums have equal hashes with probability at most 2^-128 over these words. A hash consists of
+// two NH hashes (Black, Halevi, Krawczyk, Krovetz, Rogaway 1999):
 //
 //	sum over i of (m[2i] + k[2i]) (m[2i+1] + k[2i+1]) modulo 2^128
 //
 // The inner additions are modulo 2^64. For uniform k and two different sequences m of equal length, the NH
 // hashes are equal with probability at most 2^-64. The second NH hash uses k[i+2] for k[i], and the same
 // bound holds independently. An adversary observes the secret words only through the equality of hashes.
+
+// hasher hashes the integer sums of a step with secret 64-bit words.
 type hasher struct{ words [spanLength + 2]uint64 }
 
 func newHasher(s *rng.Stream) *hasher {

@@ -12,8 +12,7 @@ import (
 // Scheme selects how batches are drawn.
 type Scheme string
 
-// Every Scheme draws the steps of each record independently of all other records, so batch sizes are random.
-// The default is Poisson.
+// Every Scheme draws the steps of each record independently of all other records.
 const (
 	// Poisson puts every record in every batch independently, with a fixed probability.
 	Poisson Scheme = "poisson"
@@ -52,10 +51,8 @@ type scheme interface {
 	validate(c Config) error
 	// probability returns the probability that a record is in a given batch of the phase.
 	probability(p Phase) float64
-	// event returns the event of the first steps of a phase.
 	event(p Phase, steps int, noise accountant.Gaussian) accountant.Event
-	// sampler returns a sampler for the phase that begins at step start. Its parts are groups of records that
-	// are drawn separately.
+	// sampler returns a sampler for the phase that begins at step start.
 	sampler(probability float64, start, parts, blocks int) sampler
 }
 

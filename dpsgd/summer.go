@@ -20,9 +20,10 @@ func spans(workers, n int, f func(worker, i, low, high int)) {
 	})
 }
 
-// summer computes the sum of the clipped gradients of a batch. With noise, each goroutine sums integers, and
-// the sums of the goroutines are added. Without noise there is a fixed number of float64 sums (lanes), so
-// that the order of additions does not depend on the goroutines.
+// With noise, each goroutine sums integers, and the sums of the goroutines are added. Without noise there is
+// a fixed number of float64 sums (lanes), so that the order of additions does not depend on the goroutines.
+
+// summer computes the sum of the clipped gradients of a batch.
 type summer struct {
 	data    Data
 	group   grouping
@@ -42,7 +43,6 @@ type summingWorker struct {
 	full   bool    // ints holds sums of this step
 }
 
-// newSummer returns a summer of integers, at least one per parameter, or of float64 if integers is 0.
 func newSummer(model Model, data Data, integers, workers int) *summer {
 	parameters := len(model.Parameters())
 	s := &summer{data: data, group: groupingOf(parameters)}
@@ -69,8 +69,8 @@ func newSummer(model Model, data Data, integers, workers int) *summer {
 	return s
 }
 
-// add sums the clipped gradients of the batch. Integers are multiples of 1/perUnit. A clipped gradient that
-// exceeds its clip norm is an error.
+// add sums the clipped gradients of the batch, in multiples of 1/perUnit. A gradient above its clip norm is
+// an error.
 func (s *summer) add(ctx context.Context, batch *batcher, clip Clip, perUnit float64) (Tally, error) {
 	for _, w := range s.workers {
 		w.busy, w.full = false, false
@@ -118,7 +118,7 @@ func (s *summer) add(ctx context.Context, batch *batcher, clip Clip, perUnit flo
 	return total, ctx.Err()
 }
 
-// after returns the rows of the block that a goroutine is likely to process after block b.
+// after returns the rows of the block that probably follows block b.
 func (s *summer) after(batch *batcher, b int) []int {
 	next, end := b+len(s.workers), batch.blocks
 	if lanes := len(s.floats); lanes > 0 {
@@ -132,8 +132,8 @@ func (s *summer) after(batch *batcher, b int) []int {
 	return batch.block(next)
 }
 
-// addBlock sums the clipped gradients of a block in w.sum, piece by piece, in float32. After each piece it
-// calls fold with the number of records in the piece. The function fold must use and clear w.sum.
+// addBlock sums the clipped gradients of a block in w.sum, piece by piece. The function fold must use and
+// clear w.sum.
 func (w *summingWorker) addBlock(s *summer, batch *batcher, block int, clip Clip, fold func(rows int)) (tally Tally) {
 	size := s.group.rows
 	rows := batch.block(block)
@@ -156,7 +156,7 @@ func (w *summingWorker) addBlock(s *summer, batch *batcher, block int, clip Clip
 	return tally
 }
 
-// fold adds w.sum to w.ints and returns the squared norm of w.sum. The first fold of a step clears w.ints.
+// fold adds w.sum to w.ints and returns the squared norm of w.sum.
 func (w *summingWorker) fold(perUnit float64) (square float64) {
 	n := len(w.sum)
 	if w.full {

@@ -6,14 +6,13 @@ import (
 )
 
 // bernoulliRatio returns true with probability exactly exp(-p/q) (Canonne, Kamath, Steinke 2020, Algorithm
-// 1):
-//
-//	while p >= q: if not Bernoulli(exp(-1)): false;  p = p - q
-//	k = 1;  while Bernoulli(p/(q k)): k = k + 1;  return k odd
-//
-// For x = p/q <= 1 the loop over k reaches j+1 with probability x^j/j!. So it ends at k = j+1 with
-// probability x^j/j! - x^(j+1)/(j+1)!. The sum over even j is the series 1 - x + x^2/2! - ... of exp(-x).
+// 1).
 func bernoulliRatio(s *Stream, p, q uint64) bool {
+	//	while p >= q: if not Bernoulli(exp(-1)): false;  p = p - q
+	//	k = 1;  while Bernoulli(p/(q k)): k = k + 1;  return k odd
+	//
+	// For x = p/q <= 1 the loop over k reaches j+1 with probability x^j/j!. So it ends at k = j+1 with
+	// probability x^j/j! - x^(j+1)/(j+1)!. The sum over even j is the series 1 - x + x^2/2! - ... of exp(-x).
 	frac, _ := bits.Div64(p%q, 0, q)
 	return bernoulliExp(s, exponent{p / q, frac, 1}, func() (*big.Int, *big.Int) {
 		return new(big.Int).SetUint64(p), new(big.Int).SetUint64(q)
@@ -24,12 +23,12 @@ func bernoulliRatio(s *Stream, p, q uint64) bool {
 // [frac, frac+slack].
 type exponent struct{ whole, frac, slack uint64 }
 
-// bernoulliExp returns true with probability exp(-x). It runs Algorithm 1 (see bernoulliRatio) in 64-bit
-// words on the enclosure of x. If the enclosure does not decide, the loop continues with the exact fraction
-// p/q = x.
-//
-// Trial k succeeds if and only if k U < x. If U starts with the word u, 2^64 k U is in [k u, k u + k).
+// bernoulliExp returns true with probability exp(-x), by Algorithm 1 of bernoulliRatio.
 func bernoulliExp(s *Stream, x exponent, exact func() (p, q *big.Int)) bool {
+	// It runs Algorithm 1 (see bernoulliRatio) in 64-bit words on the enclosure of x. If the enclosure does
+	// not decide, the loop continues with the exact fraction p/q = x.
+	//
+	// Trial k succeeds if and only if k U < x. If U starts with the word u, 2^64 k U is in [k u, k u + k).
 	for range x.whole {
 		if !bernoulliExp1(s) {
 			return false
@@ -65,10 +64,10 @@ func bernoulliExpBig(s *Stream, exact func() (p, q *big.Int)) bool {
 	return resumeBernoulliExp(s, p, q, 1, s.Uint64())
 }
 
-// resumeBernoulliExp continues the loop of Algorithm 1 inside trial k, after the trial's first word u was
-// read. It needs p < q. Let d = q k, and let V be uniform on [0, 1). The trial compares the uniform real U =
-// (u+V)/2^64 with p/d. U < p/d if and only if V < (2^64 p - u d)/d.
+// resumeBernoulliExp continues the loop of Algorithm 1 in trial k, after the first word u. It needs p < q.
 func resumeBernoulliExp(s *Stream, p, q *big.Int, k, u uint64) bool {
+	// It needs p < q. Let d = q k, and let V be uniform on [0, 1). The trial compares the uniform real U =
+	// (u+V)/2^64 with p/d. U < p/d if and only if V < (2^64 p - u d)/d.
 	var d, n, word big.Int
 	for ; ; k++ {
 		d.Mul(q, d.SetUint64(k))
@@ -83,8 +82,9 @@ func resumeBernoulliExp(s *Stream, p, q *big.Int, k, u uint64) bool {
 
 const inverseE = 6786177901268885274
 
-// bernoulliExp1 returns true with probability exp(-1). One word decides unless it is floor(2^64 exp(-1)).
+// bernoulliExp1 returns true with probability exp(-1).
 func bernoulliExp1(s *Stream) bool {
+	// One word decides unless it is floor(2^64 exp(-1)).
 	u := s.Uint64()
 	if u == inverseE {
 		return extend(s, coin{}, u, 64) == 1

@@ -5,8 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// source is the generator ChaCha8Rand (C2SP), which returns the words of [rand.ChaCha8]. Its buffer can be
-// read in place.
+// The buffer of a source can be read in place.
 //
 //	loop:  B = blocks 0..15 of ChaCha with 8 rounds, keyed by K. K is added at the end,
 //	           constants and counter are not. Of four consecutive blocks
@@ -15,6 +14,8 @@ import (
 //	       K = the last 32 bytes of B
 //
 // With AVX2, assembly computes eight blocks at a time. Otherwise the standard library computes the words.
+
+// source is the generator ChaCha8Rand (C2SP), with the words of [rand.ChaCha8].
 type source struct {
 	words   [chunkWords]uint64
 	at, end uint // words[at:end] are unread

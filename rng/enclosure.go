@@ -8,12 +8,13 @@ import (
 // interval encloses a number x in [0, 1]: lo <= 2^prec x <= hi, for a given precision prec.
 type interval struct{ lo, hi *big.Int }
 
-// expNeg encloses exp(-p/q) for integers p >= 0, q > 0. It halves p/q h times, until the result y is at most
-// 1/2. It sums the series of exp(y). The terms are positive, and are rounded down for lo and up for hi. Each
-// omitted term is at most half its predecessor, so the omitted terms together are less than the last term.
-// Then it takes the reciprocal, which swaps the bounds, and squares h times. Every operation is monotone and
-// rounds outwards, so the enclosure is correct at every working precision.
+// expNeg encloses exp(-p/q) for integers p >= 0 and q > 0.
 func expNeg(p, q *big.Int, prec uint) interval {
+	// It halves p/q h times, until the result y is at most 1/2. It sums the series of exp(y). The terms are
+	// positive, and are rounded down for lo and up for hi. Each omitted term is at most half its predecessor,
+	// so the omitted terms together are less than the last term. Then it takes the reciprocal, which swaps
+	// the bounds, and squares h times. Every operation is monotone and rounds outwards, so the enclosure is
+	// correct at every working precision.
 	h := uint(max(0, p.BitLen()-q.BitLen()+2))
 	work := prec + 2*h + 32
 	one := new(big.Int).Lsh(big.NewInt(1), work)
@@ -62,8 +63,7 @@ type law interface {
 	tails(prec uint) []interval
 }
 
-// guard is the number of bits of intermediate results beyond prec. The method tails omits terms below
-// 2^-(prec+spare).
+// guard is the number of extra bits of intermediate results. Terms below 2^-(prec+spare) are omitted.
 const (
 	guard = 64
 	spare = 16
@@ -75,11 +75,12 @@ type halfGaussian struct {
 	shift uint
 }
 
-// tails sums the weights w_k = exp(-k^2/(2 s^2)) from the largest k down. With q = exp(-1/(2 s^2)), the ratio
-// w_(k+1)/w_k = q^(2k+1) decreases by the factor q^2 per term. So a weight takes two products, rounded down
-// for lo and up for hi. Because the ratios decrease, the sum of all weights beyond w_K is at most w_K
-// r/(1-r), where r is the ratio at K.
+// tails encloses the tails of the law by sums of its weights.
 func (l halfGaussian) tails(prec uint) []interval {
+	// The method sums the weights w_k = exp(-k^2/(2 s^2)) from the largest k down. With q = exp(-1/(2 s^2)),
+	// the ratio w_(k+1)/w_k = q^(2k+1) decreases by the factor q^2 per term. So a weight takes two products,
+	// rounded down for lo and up for hi. Because the ratios decrease, the sum of all weights beyond w_K is at
+	// most w_K r/(1-r), where r is the ratio at K.
 	work := prec + guard
 	den := new(big.Int).SetUint64(l.num)
 	den.Lsh(den.Mul(den, den), 1)
@@ -109,8 +110,8 @@ func (l halfGaussian) tails(prec uint) []interval {
 	return append(tails, interval{new(big.Int), quoUp(new(big.Int), rest.Lsh(rest, prec), all.lo)})
 }
 
-// gaussianWeights returns the weights w_0, w_1, ... times 2^work, down to the first weight below 2^stop, and
-// the ratio of the next weight and the last. The function round divides by 2^work and rounds down or up.
+// gaussianWeights returns the weights w_k times 2^work, down to 2^stop, and the last ratio. The function
+// round must round down or up.
 func gaussianWeights(q *big.Int, work, stop uint, round func(*big.Int) *big.Int) (w []*big.Int, ratio *big.Int) {
 	weight := new(big.Int).Lsh(big.NewInt(1), work)
 	ratio = new(big.Int).Set(q)

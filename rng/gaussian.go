@@ -29,9 +29,10 @@ type DiscreteGaussian struct {
 	largest atomic.Pointer[extremes] // see Largest
 }
 
-// A cell is a block of integers with the same X (see Fill). For sigma below 2^8 a cell is one integer.
-// Otherwise its width is the power of two for which sigma is at least 32 and less than 64 cells. Wider cells
-// need more rejections, and narrower cells more searches.
+// For sigma below 2^8 a cell is one integer. Otherwise its width is the power of two for which sigma is at
+// least 32 and less than 64 cells. Wider cells need more rejections, and narrower cells more searches.
+
+// A cell is a block of integers with the same X (see Fill).
 const (
 	gaussianCells  = 5
 	oneToACellBits = 8
@@ -163,8 +164,7 @@ whole:
 	return dst
 }
 
-// settleFour is a fast version of decide for a first word that quick does not decide. If accepted, the first
-// three words give the value y. If rejected, the four words give no value. Otherwise decide must be called.
+// settleFour is a fast version of decide. If neither accepted nor rejected is true, decide must be called.
 func (d *DiscreteGaussian) settleFour(t *table, words *[4]uint64) (y int64, accepted, rejected bool) {
 	w := words[0]
 	_, quick := d.quick(t, w)
@@ -203,7 +203,7 @@ const (
 	copied     = 32 // values at a time: a fixed number avoids a branch
 )
 
-// copy copies t.values[from:from+n] to dst and returns n. It may overwrite further elements of dst.
+// copy copies n values from index from on to dst. It may overwrite further elements of dst.
 func (t *quickValues) copy(on path, dst []int64, from, n uint) uint {
 	if on == portable || n > copied || len(dst) < copied {
 		return uint(copy(dst, t.values[from:from+n]))
@@ -238,19 +238,19 @@ func (d *DiscreteGaussian) sampleNarrow(s *Stream) int64 {
 
 func (d *DiscreteGaussian) known() uint { return 63 - guideBits - d.fine }
 
-// quick returns M, and whether w alone proves that M is accepted: the slot is within one cell X, and V >=
-// (2X+1)/(2 s^2). The right side exceeds the exponent g = j (2X+j)/(2 s^2) for every j < 1. So the first
-// trial V < g fails and the Bernoulli is true.
-//
-// Let v be the first n bits of V. Then V >= v/2^n. The field reach is ceil(2^n/(2 s^2)) 2^(64-n), and w<<13
-// is v 2^(64-n) plus less than 2^(64-n). If a slot is within one cell X, then X < 4s, because the probability
-// of X is at least 2^-13. So (2X+1) reach < 2^63.
+// quick returns M, and whether the word w alone proves that M is accepted.
 func (d *DiscreteGaussian) quick(t *table, w uint64) (m uint64, ok bool) {
+	// The slot is within one cell X, and V >= (2X+1)/(2 s^2). The right side exceeds the exponent g = j
+	// (2X+j)/(2 s^2) for every j < 1. So the first trial V < g fails and the Bernoulli is true.
+	//
+	// Let v be the first n bits of V. Then V >= v/2^n. The field reach is ceil(2^n/(2 s^2)) 2^(64-n), and
+	// w<<13 is v 2^(64-n) plus less than 2^(64-n). If a slot is within one cell X, then X < 4s, because the
+	// probability of X is at least 2^-13. So (2X+1) reach < 2^63.
 	x := uint64(t.guide[w>>(64-guideBits)])
 	return x<<(d.fine&63) | w>>1&(1<<(d.fine&63)-1), x < open && w<<guideBits >= (2*x+1)*d.reach
 }
 
-// extended returns the first bits of U and V, which begin in w and continue in moreU and moreV.
+// extended returns the first bits of U and V, from the words w, moreU and moreV.
 func (d *DiscreteGaussian) extended(w, moreU, moreV uint64) (u, v uint64) {
 	const rest = uBits - guideBits
 	known := d.known() & 63
@@ -258,7 +258,7 @@ func (d *DiscreteGaussian) extended(w, moreU, moreV uint64) (u, v uint64) {
 	return u, w<<guideBits>>((64-known)&63)<<((64-known)&63) | moreV>>known
 }
 
-// settle returns M for the word w, and whether M is accepted. The words moreU and moreV continue U and V.
+// settle returns M for the words w, moreU and moreV, and whether M is accepted.
 func (d *DiscreteGaussian) settle(s *Stream, t *table, w, moreU, moreV uint64) (m uint64, ok bool) {
 	u, v := d.extended(w, moreU, moreV)
 	x, ok := t.search(u)
@@ -273,10 +273,10 @@ func signed(m, bit uint64) (y int64, ok bool) {
 	return int64((m ^ -bit) + bit), m|(bit^1) != 0
 }
 
-// accept returns true with probability exp(-g), g = j (2x + j/2^fine)/(2^fine 2 s^2). The word v begins the
-// first trial. It is not used if x is too large for 64-bit arithmetic, and quick decides no such x. So v is
-// independent of earlier decisions.
+// accept returns true with probability exp(-g), g = j (2x + j/2^fine)/(2^fine 2 s^2).
 func (d *DiscreteGaussian) accept(s *Stream, x, j, v uint64) bool {
+	// The word v begins the first trial. It is not used if x is too large for 64-bit arithmetic, and quick
+	// decides no such x. So v is independent of earlier decisions.
 	exact := func() (p, q *big.Int) { return d.exactExponent(x, j) }
 	if x >= 1<<9 {
 		return bernoulliExpBig(s, exact)
@@ -285,10 +285,11 @@ func (d *DiscreteGaussian) accept(s *Stream, x, j, v uint64) bool {
 	return v >= g.frac+g.slack || bernoulliExpFrom(s, v, g, exact)
 }
 
-// exponent encloses g for x < 2^9. Let i = j/2^fine. Then 2^64 g = y c/2^64 with y = 2^54 i (2x+i) < 2^64 and
-// c = 2^74/(2 s^2). c is at most 2^63 because s >= 2^5, so g < 1/2. Three roundings decrease the result by
-// less than 1 each: of y (by less than 2), of c, and of the result. So the slack is 3.
+// exponent encloses the number g of accept, for x < 2^9.
 func (d *DiscreteGaussian) exponent(x, j uint64) exponent {
+	// Let i = j/2^fine. Then 2^64 g = y c/2^64 with y = 2^54 i (2x+i) < 2^64 and c = 2^74/(2 s^2). c is at
+	// most 2^63 because s >= 2^5, so g < 1/2. Three roundings decrease the result by less than 1 each: of y
+	// (by less than 2), of c, and of the result. So the slack is 3.
 	i := j << (64 - d.fine)
 	y, _ := bits.Mul64(i, x<<55+i>>10)
 	g, _ := bits.Mul64(y, d.curve)

@@ -7,14 +7,14 @@ import (
 	"sync/atomic"
 )
 
-// inversion samples X by comparing one uniform real U in [0, 1) with the tails of the distribution of X:
-//
 //	X = number of m >= 1 with U < P[X >= m].
 //
 // Only the bits of U that the comparisons need are read. The first 63 bits are the integer u, and U is in [u,
 // u+1)/2^63. A table is made at the first draw. For every tail T the table holds an integer e with e <= 2^63
 // T <= e + slack. If u < e, then U < T. If u >= e + slack, then U >= T. In all other cases, less than one of
 // 2^50 draws, extend decides exactly. So the distribution is exact. Mostly the first 13 bits decide.
+
+// inversion samples X by comparing one uniform real U with the tails of the distribution of X.
 type inversion struct {
 	law  law
 	made atomic.Pointer[table]
@@ -84,9 +84,10 @@ func newTable(l law) *table {
 	return t
 }
 
-// index fills the guide, with one slot per value of the first 13 bits of u. A slot determines X = m if every
-// u in the slot is below all tails before the m-th, and at least slack above the m-th tail.
+// index fills the guide, with one slot per value of the first 13 bits of u.
 func (t *table) index() {
+	// A slot determines X = m if every u in the slot is below all tails before the m-th, and at least slack
+	// above the m-th tail.
 	m := len(t.tails) - 1
 	for g := range t.guide {
 		least := uint64(g) << (uBits - guideBits)
@@ -101,15 +102,16 @@ func (t *table) index() {
 	}
 }
 
-// extend returns the value X that belongs to U, whose first n bits are u. It reads more bits as needed.
-//
-//	loop:  for m = 1, 2, ...:  if U < P[X >= m] for certain: next m
-//	                           if U >= P[X >= m] for certain: return m-1
-//	                           else leave this loop
-//	       u = 2^64 u + next word;  n = n + 64
-//
-// The interval that contains U shrinks as n grows. So the loop ends with probability 1.
+// extend returns the value X of a uniform real U whose first n bits are u. It reads more bits as needed.
 func extend(s *Stream, l law, u uint64, n uint) uint64 {
+	// It reads more bits as needed.
+	//
+	//	loop:  for m = 1, 2, ...:  if U < P[X >= m] for certain: next m
+	//	                           if U >= P[X >= m] for certain: return m-1
+	//	                           else leave this loop
+	//	       u = 2^64 u + next word;  n = n + 64
+	//
+	// The interval that contains U shrinks as n grows. So the loop ends with probability 1.
 	const extra = 32
 	low, high := new(big.Int).SetUint64(u), new(big.Int) // 2^(n+extra) U is in [low, high)
 	low.Lsh(low, extra)
@@ -188,10 +190,11 @@ func (b Bernoulli) rest(s *Stream) bool {
 	return u < b.hi || u == b.hi && b.lo > 0 && s.Uint64() < b.lo
 }
 
-// atMost sets the top bit of each byte of word that is at most b.first. If the top bits of the byte and of
-// b.first are equal, the lower bits decide. The lower bits are subtracted from b.first with the top bit set.
-// The top bit stays set if the byte is not larger, and no byte borrows from another byte.
+// atMost sets the top bit of each byte of word that is at most b.first.
 func (b Bernoulli) atMost(word uint64) uint64 {
+	// If the top bits of the byte and of b.first are equal, the lower bits decide. The lower bits are
+	// subtracted from b.first with the top bit set. The top bit stays set if the byte is not larger, and no
+	// byte borrows from another byte.
 	const ones = 0x0101010101010101
 	const top = ones << 7
 	first := ones * uint64(b.first)

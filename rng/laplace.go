@@ -7,8 +7,7 @@ import (
 	"math/bits"
 )
 
-// Scales must be in [minScale, maxScale]. Smaller scales almost never give nonzero noise. With larger scales
-// sums in int64 could overflow.
+// Scales must be in [minScale, maxScale]. With larger scales sums in int64 could overflow.
 const (
 	minScale = 0x1p-10
 	maxScale = 0x1p40
@@ -27,8 +26,6 @@ type DiscreteLaplace struct {
 	slack uint64    // slack of exponent
 }
 
-// laplaceCells sets the cell width: the power of two for which the scale is at least 16 and less than 32
-// cells.
 const laplaceCells = 4
 
 // NewDiscreteLaplace returns a sampler for exactly the given scale, which must be in [2^-10, 2^40].
@@ -69,14 +66,13 @@ func (d *DiscreteLaplace) Geometric(s *Stream) int64 {
 }
 
 // geometric draws a geometric value and an independent fair bit.
-//
-//	s = scale/2^fine
-//	X by inversion of P[X >= m] = exp(-m/s)
-//	loop:  J uniform in {0..2^fine-1};  until Bernoulli(exp(-J/(2^fine s)))
-//	return 2^fine X + J
-//
-// P[X = x, J = j] is proportional to exp(-x/s) exp(-j/(2^fine s)) = exp(-(2^fine x + j)/scale).
 func (d *DiscreteLaplace) geometric(s *Stream) (g, bit uint64) {
+	//	s = scale/2^fine
+	//	X by inversion of P[X >= m] = exp(-m/s)
+	//	loop:  J uniform in {0..2^fine-1};  until Bernoulli(exp(-J/(2^fine s)))
+	//	return 2^fine X + J
+	//
+	// P[X = x, J = j] is proportional to exp(-x/s) exp(-j/(2^fine s)) = exp(-(2^fine x + j)/scale).
 	w := s.Uint64()
 	g = d.cells.find(s, w>>1)
 	if d.fine > 0 {
@@ -93,7 +89,7 @@ func (d *DiscreteLaplace) accept(s *Stream, j uint64) bool {
 	return bernoulliExp(s, d.exponent(j), func() (p, q *big.Int) { return d.exactExponent(j) })
 }
 
-// exponent encloses j/scale = (j/2^fine)/s <= 1/16. Both roundings decrease the result by less than 1.
+// exponent encloses j/scale <= 1/16. Each of two roundings decreases the result by less than 1.
 func (d *DiscreteLaplace) exponent(j uint64) exponent {
 	x, _ := bits.Mul64(j<<(64-d.fine), d.slope)
 	return exponent{0, x, d.slack}

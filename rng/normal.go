@@ -97,12 +97,12 @@ func (x *lazy) extend() {
 	x.bits += x.digit
 }
 
-// acceptNormal returns true with probability exp(-x(2k+x)/2). It draws trials of Bernoulli(exp(-y)), y =
-// x(2k+x)/(2k+2) < 1, until k+1 successes or a failure. Each trial is by von Neumann's method with uniform
-// reals U_1, U_2, ..., as in [bernoulliRatio]:
-//
-//	j = 1;  while U_j < y/j: j = j + 1;  return j odd
+// acceptNormal returns true with probability exp(-x(2k+x)/2).
 func acceptNormal(k uint64, x *lazy) bool {
+	// It draws trials of Bernoulli(exp(-y)), y = x(2k+x)/(2k+2) < 1, until k+1 successes or a failure. Each
+	// trial is by von Neumann's method with uniform reals U_1, U_2, ..., as in [bernoulliRatio]:
+	//
+	//	j = 1;  while U_j < y/j: j = j + 1;  return j odd
 	for range k + 1 {
 		j := uint64(1)
 		for below(&lazy{src: x.src, digit: x.digit}, j, k, x) {
@@ -115,12 +115,13 @@ func acceptNormal(k uint64, x *lazy) bool {
 	return true
 }
 
-// below reports whether u < x(2k+x)/((2k+2) j). It draws bits of u and x until the comparison is decided.
-// With b bits of u and of x, u is in [v, v+1)/2^b, x is in [a, a+1)/2^b, and
-//
-//	u (2k+2) j 4^b     is in [v, v+1) (2k+2) j 2^b
-//	x (2k+x) 4^b       is in [a (2k 2^b + a), (a+1) (2k 2^b + a+1))
+// below reports whether u < x(2k+x)/((2k+2) j), from as many bits as needed.
 func below(u *lazy, j, k uint64, x *lazy) bool {
+	// It draws bits of u and x until the comparison is decided. With b bits of u and of x, u is in [v,
+	// v+1)/2^b, x is in [a, a+1)/2^b, and
+	//
+	//	u (2k+2) j 4^b     is in [v, v+1) (2k+2) j 2^b
+	//	x (2k+x) 4^b       is in [a (2k 2^b + a), (a+1) (2k 2^b + a+1))
 	one := big.NewInt(1)
 	var factor, twice, left, right, low, high big.Int
 	factor.SetUint64(j)

@@ -9,8 +9,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// balance is the composition of all reservations: one divergence per Rényi order. The time of a reservation
-// does not grow with the number of earlier reservations.
+// balance is the composition of all reservations: one divergence per Rényi order.
 type balance struct {
 	cfg     Config // Orders filled in
 	refine  bool   // search between orders, in mode Reserved with default orders
@@ -20,8 +19,6 @@ type balance struct {
 	carry   []float64
 	failure float64
 
-	// The next fields are the finite default orders and their penalties, for the method gaussian. The first
-	// use sets both.
 	aloneOrders, alonePenalty []float64
 
 	memo *Claim // result of total; nil after a new reservation
@@ -38,7 +35,7 @@ type charge struct {
 	failure float64
 }
 
-// maxCurves bounds the number of stored curves. Other curves are computed when needed.
+// maxCurves bounds the number of stored curves.
 const maxCurves = 1024
 
 func newBalance(h header) (*balance, error) {
@@ -65,11 +62,12 @@ func newBalance(h header) (*balance, error) {
 	return b, nil
 }
 
-// share returns the part of delta for each finite order of a filter. Every outcome belongs to an order whose
-// budget was not exceeded. On the outcomes of one order, the run equals a run with a filter of this order
-// only. So the parts of delta add up to a bound for the whole run. If every order had the whole delta, a run
-// could have twice the target delta (examples in testdata/filters.json).
+// share returns the part of delta for each finite order of a filter.
 func share(c Config, delta float64) float64 {
+	// Every outcome belongs to an order whose budget was not exceeded. On the outcomes of one order, the run
+	// equals a run with a filter of this order only. So the parts of delta add up to a bound for the whole
+	// run. If every order had the whole delta, a run could have twice the target delta (examples in
+	// testdata/filters.json).
 	finite := 0
 	for _, a := range c.Orders {
 		if !math.IsInf(a, 1) {
@@ -83,8 +81,8 @@ func share(c Config, delta float64) float64 {
 	return delta
 }
 
-// penalty returns the difference between epsilon at delta and the divergence of order a, rounded up. It
-// converts an arbitrary divergence, so that only package accountant contains the conversion formula.
+// penalty returns epsilon at delta minus the divergence at order a, rounded up. Only package accountant has
+// the formula.
 func penalty(a, delta float64) (float64, error) {
 	if math.IsInf(a, 1) {
 		return 0, nil
@@ -102,8 +100,7 @@ func penalty(a, delta float64) (float64, error) {
 	}
 }
 
-// chargeOf returns the charge for the JSON of an event, without a reservation. The event of the charge is
-// decoded from text, so the caller cannot change it later.
+// chargeOf returns the charge for the JSON of an event. The caller cannot change the decoded event later.
 func (b *balance) chargeOf(text []byte) (*charge, error) {
 	if c, ok := b.byText[string(text)]; ok {
 		return c, nil
@@ -173,8 +170,8 @@ func (b *balance) divergence(i int, more float64) float64 {
 	return (b.sum[i] + b.carry[i] + more) * (1 + sumSlack)
 }
 
-// onOrders returns the least epsilon over the orders, for all reservations and the charge more, if not nil.
-// In mode Filter this epsilon must stay within the budget, but it is not a guarantee.
+// onOrders returns the least epsilon over the orders, for all reservations and more. In mode Filter it is no
+// guarantee.
 func (b *balance) onOrders(more *charge) (float64, error) {
 	failure, curve := b.failure, []float64(nil)
 	if more != nil {
@@ -215,7 +212,6 @@ func (b *balance) onOrders(more *charge) (float64, error) {
 	return math.Max(0, mathx.Up(least+sumSlack*(total+math.Abs(b.penalty[at])+atOrder(shift, b.cfg.Orders[at])))), nil
 }
 
-// shift returns the decrease of log delta if failure is subtracted from delta, or 0 in mode Filter.
 func (b *balance) shift(failure float64) float64 {
 	if b.cfg.Mode == Filter || failure == 0 {
 		return 0
@@ -227,9 +223,9 @@ func (b *balance) shift(failure float64) float64 {
 	return b.log - math.Log(left) + 4e-16*math.Abs(b.log)
 }
 
-// atOrder returns the increase of the penalty of order a if log delta decreases by shift. Order +Inf uses no
-// delta, but delta minus the failures must be above 0.
+// atOrder returns the increase of the penalty of order a if log delta decreases by shift.
 func atOrder(shift, a float64) float64 {
+	// Order +Inf uses no delta, but delta minus the failures must be above 0.
 	switch {
 	case math.IsInf(shift, 1):
 		return shift

@@ -30,8 +30,7 @@ func (e *CorruptError) Error() string {
 
 func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
 
-// chain is the state of a ledger after all its lines. Its size does not grow with the number of lines, only
-// with the number of different events, of runs, and of gaps between commits.
+// chain is the state of a ledger after all its lines. Its size does not grow with the number of lines.
 type chain struct {
 	header  header
 	balance *balance
@@ -46,8 +45,8 @@ type chain struct {
 	claimed *Claim // claim of a sealed file (see claimOfSeal)
 	above   bool   // within must check: the accountant is ByPLD, or by Rényi orders the last total exceeds the budget
 	id      string // id of the ledger
-	// exhausted is set if the line of a reservation was cut off before its event, and no run will repeat the
-	// reservation. Such a reservation counts as the rest of the budget.
+	// exhausted is set if a reservation lost its event, and no run repeats it. It counts as the rest of the
+	// budget.
 	exhausted bool
 }
 
@@ -220,7 +219,6 @@ func (c *chain) sameEpsilon(says float64, more *charge) error {
 	return fmt.Errorf("the line has epsilon %v, but its events give %v", says, is)
 }
 
-// nearlyEqual reports whether a and b are equal up to rounding differences between machines.
 func nearlyEqual(a, b float64) bool {
 	return !math.IsInf(a-b, 0) && math.Abs(a-b) <= 1e-9*math.Max(math.Abs(a), math.Abs(b))
 }
@@ -255,7 +253,7 @@ func (c *chain) commit(entry int64) error {
 	return nil
 }
 
-// total returns the epsilon of all reservations: for a sealed file, the result of claimOfSeal.
+// total returns the epsilon of all reservations. A sealed file has the epsilon of claimOfSeal.
 func (c *chain) total() (Claim, error) {
 	switch {
 	case c.exhausted:
@@ -273,7 +271,6 @@ type lineReader struct {
 
 func newLineReader(r io.Reader) *lineReader { return &lineReader{r: bufio.NewReaderSize(r, 1<<14)} }
 
-// nextOf returns the next line of kind k from a checked file, or io.EOF.
 func (r *lineReader) nextOf(k kind) (line, error) {
 	for {
 		text, err := r.next()
@@ -290,8 +287,8 @@ func (r *lineReader) nextOf(k kind) (line, error) {
 
 var errLongLine = fmt.Errorf("the line is longer than %d bytes", maxLine)
 
-// next returns a line without its newline, valid until the next call. At the end of the file it returns
-// io.EOF and the bytes after the last newline.
+// next returns a line without its newline, valid until the next call. At the end it returns io.EOF and the
+// incomplete last line.
 func (r *lineReader) next() ([]byte, error) {
 	text, err := r.r.ReadSlice('\n')
 	if err == nil {
@@ -311,8 +308,8 @@ func (r *lineReader) next() ([]byte, error) {
 	return r.long[:len(r.long)-1], nil
 }
 
-// read appends all whole lines of r, and calls visit, if not nil, for each. It returns the bytes after the
-// last newline, without zero bytes that some file systems append after a power failure.
+// read appends all whole lines of r, and calls visit for each. It returns the bytes after the last newline,
+// without trailing zero bytes from a power failure.
 func (c *chain) read(r io.Reader, visit func(line) error) (rest []byte, err error) {
 	lines := newLineReader(r)
 	for {
@@ -345,7 +342,6 @@ func (c *chain) read(r io.Reader, visit func(line) error) (rest []byte, err erro
 	}
 }
 
-// spans is a set of positive integers, stored as few intervals, because commits are nearly in order.
 type spans struct {
 	of []span // sorted, with gaps between neighbours
 	n  int64

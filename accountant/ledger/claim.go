@@ -84,11 +84,11 @@ func (b *balance) total() (Claim, error) {
 	return claim, nil
 }
 
-// price returns two epsilons of all reservations and the charge more: the result line is for the new line of
-// the file, and the result total must fit the budget. Normally both are the epsilon of onOrders, which is
-// fast. If this exceeds the budget, or method is ByPLD, total is the least epsilon that the accountant
-// proves. In this case, if method is ByRDP, line equals total.
+// price returns two epsilons: line for the next line of the file, and total for the budget.
 func (b *balance) price(method accountant.Method, more *charge) (line, total float64, err error) {
+	// Normally both are the epsilon of onOrders, which is fast. If this exceeds the budget, or method is
+	// ByPLD, total is the least epsilon that the accountant proves. In this case, if method is ByRDP, line
+	// equals total.
 	if line, err = b.onOrders(more); err != nil {
 		return 0, 0, err
 	}
@@ -113,8 +113,8 @@ func (b *balance) least(method accountant.Method, line float64, more *charge) (_
 	return line, total, nil
 }
 
-// alone returns the epsilon that the charges would have on an empty ledger. With accountant ByRDP it counts
-// only the first charge.
+// alone returns the epsilon of the charges on an empty ledger. With accountant ByRDP it counts only the first
+// charge.
 func (b *balance) alone(charges ...*charge) float64 {
 	if b.cfg.Mode == Filter || b.cfg.Method() == accountant.ByRDP {
 		return b.aloneOnOrders(charges[0])
@@ -156,11 +156,12 @@ func (c *chain) tooMuch(epsilon float64) string {
 		reason, c.header.Library)
 }
 
-// claimOfSeal checks the epsilon of a seal. It returns the larger of the seal and the epsilon that this
-// version proves (see "File" in the package comment). A seal that is not plausible is an error. So is a seal
-// below the proven epsilon, unless both are by privacy loss distributions. With accountant ByRDP any
-// difference is an error.
+// claimOfSeal returns the larger of a seal and the epsilon that this version proves. An implausible seal is
+// an error.
 func (c *chain) claimOfSeal(seal float64, by accountant.Method) (Claim, error) {
+	// It returns the larger of the seal and the epsilon that this version proves (see "File" in the package
+	// comment). A seal that is not plausible is an error. So is a seal below the proven epsilon, unless both
+	// are by privacy loss distributions. With accountant ByRDP any difference is an error.
 	cfg := c.balance.cfg
 	if (by == "") != (cfg.Method() == accountant.ByRDP) {
 		return Claim{}, fmt.Errorf("the line has accountant %q, but the ledger has accountant %q", by, cfg.Method())
@@ -198,8 +199,8 @@ func (c *chain) claimOfSeal(seal float64, by accountant.Method) (Claim, error) {
 	return claim, nil
 }
 
-// plausible reports whether another version can have written this seal. The argument in is the interval that
-// this version computes.
+// plausible reports whether another version can have written this seal. This version computes the interval
+// in.
 func plausible(seal float64, in accountant.Bound) bool {
 	return seal >= in.Lower && in.Upper-seal <= math.Max(claimGap, claimSlip*in.Upper)
 }

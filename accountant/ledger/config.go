@@ -195,7 +195,6 @@ func checkText(s string) error {
 // ErrOtherConfig matches the error for a ledger file with a different Config.
 var ErrOtherConfig = errors.New("ledger: another configuration")
 
-// sameConfig returns an error that lists all different fields.
 func sameConfig(made, opened Config) error {
 	var differ []string
 	for _, field := range []struct {

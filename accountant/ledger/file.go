@@ -28,8 +28,10 @@ type store interface {
 	Close() error
 }
 
-// disk is a locked file. The lock is on the file, not on its name. After the file was renamed, another
-// process can lock a new file of the old name. So every write and sync checks the name.
+// The lock is on the file, not on its name. After the file was renamed, another process can lock a new file
+// of the old name. So every write and sync checks the name.
+
+// disk is a locked file.
 type disk struct {
 	*lockedfile.File
 	path string // absolute
@@ -164,8 +166,7 @@ func openFile(s store, c *chain, cfg Config, opt VerifyOptions) (*file, error) {
 
 const settleBytes = 1 << 20
 
-// settle writes the last settleBytes bytes of the file again and syncs. After a kill or a failed sync, they
-// may be only in the memory of the kernel.
+// settle writes the last settleBytes bytes again and syncs, because a kill may have left them in memory.
 func (f *file) settle() error {
 	if from := max(0, f.size-settleBytes); f.size > 0 {
 		end := make([]byte, f.size-from)
@@ -201,7 +202,7 @@ func (f *file) mend(c *chain, fragment []byte) error {
 	return wrapped(f.store.Sync())
 }
 
-// append encodes lines that were applied to c and writes them to disk. After one failure every call fails.
+// append writes lines that were applied to c to disk. After one failure every call fails.
 func (f *file) append(c *chain, lines ...line) error {
 	if f.broken != nil {
 		return f.broken
@@ -229,8 +230,7 @@ func (f *file) append(c *chain, lines ...line) error {
 
 var errShared = errors.New("another process wrote to the locked file, so locks do not work on this file system")
 
-// write appends lines to the file, syncs, and reads the lines back. It checks that the size has not changed
-// since the last append.
+// write appends lines, syncs and reads the lines back. It also checks the file's size.
 func (f *file) write(lines []byte) error {
 	size, err := f.store.Size()
 	if err != nil {
@@ -260,27 +260,27 @@ func (f *file) write(lines []byte) error {
 }
 
 type repair struct {
-	// write replaces the fragment, or is empty if the fragment is dropped. Its first bytes determine the kind
-	// of line, so a crash during this write leaves a fragment with the same repair.
+	// write replaces the fragment, or is empty if the fragment is dropped. A crash during this write leaves a
+	// fragment with the same repair.
 	write []byte
 	what  string
 }
 
-// mend chooses the repair of a fragment at the end of a file. The append of the fragment never returned, so
-// nothing was released under it. But the disk may have damaged a whole line. So mend loses no possible
-// charge:
-//
-//   - A line that lacks only the newline is kept.
-//   - A reservation that contains its event is completed.
-//   - A seal is completed, because it may have been whole before, with releases under it.
-//   - A reservation of a resumable run is dropped, because the run repeats it and is charged then. A line
-//     that may be a reservation is dropped if only resumable runs have charged the ledger.
-//   - Any other line that may be a reservation is charged the rest of the budget.
-//   - Any other line charges nothing and is dropped.
-//   - A fragment that no append can leave is corrupt.
-//
-// mend does not change the chain.
+// mend chooses the repair of a fragment at the end of a file, without losing a charge.
 func (c *chain) mend(fragment []byte) (repair, error) {
+	// The append of the fragment never returned, so nothing was released under it. But the disk may have
+	// damaged a whole line. So mend loses no possible charge:
+	//
+	//   - A line that lacks only the newline is kept.
+	//   - A reservation that contains its event is completed.
+	//   - A seal is completed, because it may have been whole before, with releases under it.
+	//   - A reservation of a resumable run is dropped, because the run repeats it and is charged then. A line
+	//     that may be a reservation is dropped if only resumable runs have charged the ledger.
+	//   - Any other line that may be a reservation is charged the rest of the budget.
+	//   - Any other line charges nothing and is dropped.
+	//   - A fragment that no append can leave is corrupt.
+	//
+	// mend does not change the chain.
 	l, err := decode(fragment)
 	if err == nil {
 		return repair{append(bytes.Clone(fragment), '\n'), "the line lacked its newline"}, nil

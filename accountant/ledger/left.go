@@ -39,9 +39,10 @@ func (b *balance) left() Left {
 	return out
 }
 
-// gaussian returns the epsilon of one Gaussian release alone at the ledger's delta. It uses the default
-// orders, because a filter has few orders, at which even a tiny release has a large epsilon.
+// gaussian returns the epsilon of one Gaussian release alone at the ledger's delta.
 func (b *balance) gaussian(rho float64) float64 {
+	// It uses the default orders, because a filter has few orders, at which even a tiny release has a large
+	// epsilon.
 	if rho == 0 {
 		return 0
 	}
@@ -179,8 +180,7 @@ func (e *BudgetError) Is(target error) bool { return target == ErrBudgetExceeded
 var errExhausted = fmt.Errorf("%w: a reservation was cut off before its cost was written, so it counts as all that was left",
 	ErrBudgetExceeded)
 
-// count adds events to the balance, and returns their charges and the epsilons for their lines. On an error
-// it adds nothing.
+// count adds events to the balance, and returns their charges and epsilons. On an error it adds nothing.
 func (l *Ledger) count(events []accountant.Event) ([]*charge, []float64, error) {
 	b := l.chain.balance
 	var before snapshot
@@ -262,9 +262,8 @@ func (l *Ledger) Try(events ...accountant.Event) error {
 	return err
 }
 
-// afford returns the charge of an event and the epsilon for its line, or a *BudgetError if the event does not
-// fit the budget. If together is set, afford does not check the budget, and the caller must check the whole
-// batch.
+// afford returns the charge of an event and the epsilon for its line. If together is set, the caller must
+// check the budget of the whole batch.
 func (l *Ledger) afford(text []byte, together bool) (*charge, float64, error) {
 	b := l.chain.balance
 	more, err := b.chargeOf(text)

@@ -27,13 +27,15 @@ const (
 	tornLine                    // {"line":6,"torn":"…",
 )
 
-// line is one line of the file. It ends in
+// A line ends in
 //
 //	"prev":"…","check":"…"}
 //
 // The field prev is the SHA-256 of the previous line and reveals changes of earlier lines. The field check is
 // the CRC-32C of the earlier bytes of this line and reveals changes of the last line. A line has only one
 // valid form.
+
+// line is one line of the file.
 type line struct {
 	number  int64
 	kind    kind
@@ -99,8 +101,8 @@ var (
 	errMore  = errors.New("there is text after the entry") // the text is a valid line followed by other bytes
 )
 
-// decode parses one line without its newline. The result shares memory with text. If the error is errShort,
-// the result has the fields before the cut.
+// decode parses one line without its newline. The result shares memory with text. On errShort it has the
+// fields before the cut.
 func decode(text []byte) (line, error) {
 	s := scanner{rest: text}
 	var l line
@@ -336,7 +338,7 @@ func (s *scanner) extent(open byte) []byte {
 	return nil
 }
 
-// reservation reads a reservation line from the entry index on, up to the end or the cut.
+// reservation reads a reservation line from the entry index on.
 func (s *scanner) reservation(l *line) {
 	l.kind = reserveLine
 	l.entry = s.integer()

@@ -54,7 +54,7 @@ type Reservation struct {
 	mu    sync.Mutex
 	begun bool
 
-	// The next fields are the outcome of a commit in this session. Ledger.mu guards them.
+	// Ledger.mu guards these fields, the outcome of a commit in this session.
 	committed bool
 	outcome   [sha256.Size]byte
 }
@@ -176,7 +176,7 @@ func (l *Ledger) CommitBatch(outcomes []Outcome) error {
 	return nil
 }
 
-// outcome returns the committed outcome of a reservation. It reads the file at most once.
+// outcome returns the committed outcome of a reservation.
 func (l *Ledger) outcome(r *Reservation) ([sha256.Size]byte, error) {
 	if r.committed || l.file == nil {
 		return r.outcome, nil
@@ -247,7 +247,7 @@ func (l *Ledger) Run(id string) (*Run, error) {
 	return r, nil
 }
 
-// resume makes Reserve return the recorded entries first. To save memory, they are read from the file again.
+// resume makes Reserve return the recorded entries first.
 func (r *Run) resume(entries int64) {
 	r.left = entries
 	r.replay = r.ledger.file.lines()
@@ -305,7 +305,7 @@ func (r *Run) Recorded() int64 {
 	return r.left
 }
 
-// next returns the next recorded entry, from a file whose lines were checked before.
+// next returns the next recorded entry of a checked file.
 func (r *Run) next() (*Reservation, error) {
 	if len(r.back) > 0 {
 		first := r.back[0]

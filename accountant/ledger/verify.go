@@ -262,7 +262,7 @@ func (r *reading) read(file io.Reader) (fragment []byte, err error) {
 	return fragment, nil
 }
 
-// line compares an appended line with the earlier heads and calls the functions of the options.
+// line compares a line with the earlier heads and calls the functions of the options.
 func (r *reading) line(l line) error {
 	if l.kind == headerLine {
 		if err := r.first(); err != nil {

@@ -35,7 +35,6 @@ type Derived struct {
 	From   string `json:"from"`
 }
 
-// paid returns the files that a ledger must have released: listed files, and sources of derived files.
 func (opt Options) paid() (files []File, err error) {
 	for _, d := range opt.Derived {
 		from, err := hex.DecodeString(d.From)
@@ -54,7 +53,7 @@ type Share struct {
 	Right int    `json:"right"`
 }
 
-// audits has the event of each audited mechanism whose event has another name.
+// audits maps a mechanism to the event that is audited, if the names differ.
 var audits = map[string]string{"confident": "threshold", "interactive": "threshold", "permute-and-flip": "exponential",
 	"dpsgd": "poisson_sampled", "sparse-vector": "pure", "propose-test-release": "with_failure"}
 
@@ -64,8 +63,7 @@ func (s *Statement) charges(kind string) bool {
 	return err == nil && strings.Contains(string(text), `"type":"`+kind+`"`)
 }
 
-// keepAudits removes audits of other mechanisms. It returns an error if no audit remains, or if one refutes a
-// claim.
+// keepAudits removes audits of other mechanisms. No audit left, or a refuted claim, is an error.
 func (s *Statement) keepAudits() error {
 	all := s.Audit
 	s.Audit = nil

@@ -17,7 +17,7 @@ import (
 
 const recordSchema = "pate.statement-record/1"
 
-// record is the last line of a page, for programs (see "Checking a page").
+// record is the last line of a page, for programs.
 type record struct {
 	Schema  string         `json:"schema"`
 	Program Program        `json:"program"`
@@ -69,9 +69,9 @@ func (r record) comment(begin, end string) (string, error) {
 	return begin + string(text) + end + "\n", nil
 }
 
-// digestAt returns the position of the digest in a page, or -1. The key before the digest cannot occur inside
-// a JSON string, because its quotes would be escaped.
+// digestAt returns the position of the digest in a page, or -1.
 func digestAt(page []byte) int {
+	// The key before the digest cannot occur inside a JSON string, because its quotes would be escaped.
 	const field = `"digest":`
 	at := bytes.LastIndex(page, []byte(field))
 	if at < 0 {
@@ -156,7 +156,7 @@ func Check(page io.Reader, open func() (io.ReadCloser, error)) (Checked, error) 
 	return bad("line %d of this ledger differs from the line in the statement, so the statement is about another ledger", r.Ledgers[0].Head.Lines)
 }
 
-// again makes a new statement of a ledger, up to the ledger's head on the page.
+// again makes a new statement of a ledger, up to the head on the page.
 func (r record) again(l recordLedger, open func() (io.ReadCloser, error)) (*Statement, error) {
 	opt := Options{About: r.About, Program: r.Program}
 	if len(r.Ledgers) == 1 { // facts may be about another ledger of the page

@@ -19,7 +19,7 @@ import (
 	"github.com/pate-go/pate/internal/buildinfo"
 )
 
-// notStated stands for a required fact that About does not have.
+// notStated stands for a required fact that About lacks.
 const notStated = "not stated"
 
 // figure is a number whose YAML form has a decimal point, because parsers of YAML 1.1 read 1e-05 as text.
@@ -33,7 +33,7 @@ func (f figure) MarshalYAML() (any, error) {
 	return &yaml.Node{Kind: yaml.ScalarNode, Value: text}, nil
 }
 
-// entry is an entry of the Deployments Registry. Its fields have the names and the order of the schema.
+// entry is an entry of the Deployments Registry, in the order of its schema.
 type entry struct {
 	Slug       string     `yaml:"url_slug"`
 	Status     string     `yaml:"status"`
@@ -223,7 +223,6 @@ func (s *Statement) WriteRegistry(w io.Writer) error {
 	return err
 }
 
-// neighbours defines neighbouring data sets.
 func (s *Statement) neighbours() string {
 	text := fmt.Sprintf("Two data sets are neighbours if one has all data of one %s and the other has none of them (add or remove).", s.Unit)
 	if s.Relation == accountant.ReplaceOne {
@@ -232,7 +231,6 @@ func (s *Statement) neighbours() string {
 	return text + fmt.Sprintf(" The costs hold if one %s changes one input of a mechanism, such as one vote or one row.", s.Unit)
 }
 
-// parameters describes the guarantee beyond one (epsilon, delta).
 func (s *Statement) parameters() string {
 	text := []string{"ε is an upper bound that does not depend on the data."}
 	for _, c := range s.Claims[1:] {
@@ -247,7 +245,6 @@ func (s *Statement) parameters() string {
 		"is right with probability at most %s.", s.Unit, percent(s.Attacker.Right))), " ")
 }
 
-// composition names the theorem by which charges add up.
 func (s *Statement) composition() string {
 	switch {
 	case len(s.Of) > 0:
@@ -270,7 +267,6 @@ func (s *Statement) mechanisms() string {
 			"Every charge is on disk before its noise is drawn. Protection against timing is not claimed.", s.Library, buildinfo.Module))...)
 }
 
-// trained reports whether a mechanism trained a model.
 func (s *Statement) trained() bool {
 	return slices.ContainsFunc(s.Charged, func(p accountant.Part) bool {
 		way, sum := strings.CutPrefix(p.Mechanism, "noisy sum")
@@ -286,12 +282,12 @@ func bullets(items []string) []string {
 	return lines
 }
 
-// paragraphs joins lines to one text that YAML writes with its line breaks.
+// paragraphs joins lines to a text that keeps its line breaks in YAML.
 func paragraphs(lines ...string) string { return strings.Join(lines, "\n") + "\n" }
 
 func capital(word string) string { return strings.ToUpper(word[:1]) + word[1:] }
 
-// slug returns name in the form that the registry asks of file names: lower-case letters, digits and "_".
+// slug returns name in the form of the registry's file names: lower-case letters, digits and "_".
 func slug(name string) string {
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
 	return cmp.Or(strings.Join(words, "_"), "deployment")

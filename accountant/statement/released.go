@@ -11,7 +11,6 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 )
 
-// errNotReleased means that no ledger has committed a file.
 var errNotReleased = errors.New("not released")
 
 // File is a released file.
@@ -32,8 +31,6 @@ type Released struct {
 // mostReleased is the largest number of outcomes without a file name on a page.
 const mostReleased = 100
 
-// outcomes collects the committed outcomes of a ledger. After mostReleased outcomes it keeps only the
-// outcomes that are hashes of Options.Files.
 type outcomes struct {
 	list   []Released
 	at     map[[sha256.Size]byte]int

@@ -210,7 +210,7 @@ func New(opt Options, sources ...Source) (*Statement, error) {
 	return s, nil
 }
 
-// one makes the statement of one ledger. It sets found[hash] for the files that the ledger released.
+// one makes the statement of one ledger. It sets found[hash] for each released file.
 func one(source Source, opt Options, found map[[sha256.Size]byte]bool) (*Statement, error) {
 	out := newOutcomes(opt.Files)
 	sum, err := ledger.Verify(source.Ledger, ledger.VerifyOptions{Heads: source.Heads, Entry: out.entry, Outcome: out.commit})
@@ -260,9 +260,9 @@ func one(source Source, opt Options, found map[[sha256.Size]byte]bool) (*Stateme
 	return s, nil
 }
 
-// fixed returns the events of one ledger if they were fixed in advance, and the accountant of their trade-off
-// curve. Only in mode Reserved are events fixed in advance. In mode Filter only the budget is a bound.
+// fixed returns events that were fixed in advance, and the accountant of their trade-off curve.
 func (s *Statement) fixed() (by accountant.AutoConfig, events []accountant.Event) {
+	// Only in mode Reserved are events fixed in advance. In mode Filter only the budget is a bound.
 	if len(s.Of) == 0 && s.Mode == ledger.Reserved && !s.sum.Exhausted {
 		events = s.Schedule.Events
 	}

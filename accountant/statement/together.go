@@ -12,12 +12,11 @@ import (
 )
 
 // together makes one statement of several ledgers, with the total cost to the same people.
-//
-// Each ledger fixed an (ε, δ) bound before its first release. By basic composition all ledgers together are
-// (Σ ε, Σ δ)-DP, even if their releases are interleaved. Ledgers of mode Reserved are also composed by Rényi
-// divergences at Σ δ. The total is the smaller bound. This bound assumes that no budget was chosen after a
-// release of another ledger, as the page mentions.
 func together(all []*Statement) (*Statement, error) {
+	// Each ledger fixed an (ε, δ) bound before its first release. By basic composition all ledgers together
+	// are (Σ ε, Σ δ)-DP, even if their releases are interleaved. Ledgers of mode Reserved are also composed
+	// by Rényi divergences at Σ δ. The total is the smaller bound. This bound assumes that no budget was
+	// chosen after a release of another ledger, as the page mentions.
 	first := all[0]
 	for i, b := range all {
 		for _, a := range all[:i] {

@@ -97,7 +97,6 @@ func exact(x float64) string { return number.Exact(x) }
 
 func digits(x float64) string { return number.Digits(x, 5) }
 
-// most formats a part of a claim with at most five digits, rounded up.
 func most(x float64) string { return number.DigitsUp(x, 5) }
 
 // up formats an epsilon, rounded up to four decimals. An epsilon below 0.1 gets four significant digits.
@@ -160,14 +159,13 @@ type section struct {
 	Code   []string // commands
 }
 
-// title returns the headline with the guarantee.
 func (s *Statement) title() string {
 	return fmt.Sprintf("Privacy statement: ε = %s at δ = %s for one %s", up(s.epsilon()), exact(s.Budget.Delta), s.Unit)
 }
 
 func (s *Statement) epsilon() float64 { return float64(*s.Claims[0].Epsilon) }
 
-// verdict returns the main sentence of the page. alarm reports whether this sentence is a warning.
+// verdict returns the main sentence of the page, and whether it is a warning.
 func (s *Statement) verdict() (text string, alarm bool) {
 	switch {
 	case s.Release == nil:
@@ -200,7 +198,6 @@ func (s *Statement) seeded() bool {
 	return slices.ContainsFunc(s.each(), func(l *Statement) bool { return l.Noise == string(ledger.SeededNoise) })
 }
 
-// about returns the rows of the table with facts about data, ledgers and program.
 func (s *Statement) about() [][2]string {
 	var rows [][2]string
 	if s.About != nil {
@@ -274,7 +271,7 @@ func (s *Statement) sections() ([]section, error) {
 	return layout(b.String()), nil
 }
 
-// row returns one line of a table. Text from Plain contains no tabs.
+// row joins cells to a line of a table.
 func row(cells ...any) string {
 	texts := make([]string, len(cells))
 	for i, c := range cells {
@@ -283,10 +280,11 @@ func row(cells ...any) string {
 	return "| " + strings.Join(texts, "\t")
 }
 
-// layout parses sections. "## " starts a title, and "| " a row of cells with tabs between them. The first row
-// is the header. "- " starts an item of the list, and "$ " a command. Other lines are paragraphs before or
-// after the table. An item or paragraph continues until an empty line or a different kind of line.
+// layout parses a text to sections.
 func layout(text string) []section {
+	// The first row is the header. "- " starts an item of the list, and "$ " a command. Other lines are
+	// paragraphs before or after the table. An item or paragraph continues until an empty line or a different
+	// kind of line.
 	var all []section
 	var s *section
 	var open *string

@@ -135,9 +135,8 @@ func optimalEpsilon(rs []runs, slack float64) float64 {
 	return fallback
 }
 
-// lossWindow is the loss of count equal randomised responses: (2k - count) epsilon for k true answers, a
-// binomial number. The mass below the field first is at most e^logCut, and so is the mass above the field
-// last.
+// lossWindow is the loss (2k - count) epsilon of count equal randomised responses, k of them true. A mass of
+// at most e^logCut is omitted on each side.
 type lossWindow struct {
 	runs
 	first, last int64
@@ -182,11 +181,11 @@ func productLaw(ws []lossWindow) []mathx.LossAtom {
 	return atoms
 }
 
-// gridLaw composes the losses ws on a grid. The step h is 1/4096 of the total spread. A mass m at loss l + x
-// is split between the grid points l and l + h. The right point gets m (1 - e^-x)/(1 - e^-h), and the left
-// point gets the rest. This keeps the total masses under both distributions, and no hockey-stick divergence
-// gets smaller.
+// gridLaw composes losses on a grid, to a law that dominates them.
 func gridLaw(ws []lossWindow, slack float64) []mathx.LossAtom {
+	// The step h is 1/4096 of the total spread. A mass m at loss l + x is split between the grid points l and
+	// l + h. The right point gets m (1 - e^-x)/(1 - e^-h), and the left point gets the rest. This keeps the
+	// total masses under both distributions, and no hockey-stick divergence gets smaller.
 	spread := 0.0
 	for _, w := range ws {
 		half := float64(w.last-w.first+1) * w.epsilon

@@ -11,22 +11,20 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// runs describes equal runs of a pure epsilon-DP mechanism. Deltas are accounted separately.
+// runs are equal runs of a pure epsilon-DP mechanism.
 type runs struct {
 	epsilon float64
 	count   int64
 }
 
-// composition implements the accountants of this package. It splits delta into failures, the deltas of the
-// runs, and the slack of the theorem.
+// composition splits delta into failures, the deltas of the runs, and the slack of the theorem.
 type composition struct {
 	relation accountant.Relation
 	events   guarantees
-	// bound returns an epsilon of the composition of pure runs at delta = slack >= 0. The epsilons of the
-	// runs are distinct and ascending.
+	// bound returns an epsilon of pure runs at delta = slack >= 0. The epsilons of the runs are distinct and
+	// ascending.
 	bound func(rs []runs, slack float64) float64
-	// split is bound or a faster approximation. The search for the best split of delta uses split. If split
-	// is nil, the theorem has no slack.
+	// split is bound or a faster approximation, for the search. If it is nil, the theorem has no slack.
 	split func(rs []runs, slack float64) float64
 }
 
@@ -96,9 +94,10 @@ func (c *composition) Epsilon(_ context.Context, delta float64) (accountant.Boun
 	return b, nil
 }
 
-// search returns the least epsilon over splits of delta. A run with an epsilon-delta curve gets a fraction f
-// of budget, and the slack gets the rest. Any f is valid, so the search need not be exact.
+// search returns the least epsilon over splits of delta.
 func (c *composition) search(delta, budget float64) float64 {
+	// A run with an epsilon-delta curve gets a fraction f of budget, and the slack gets the rest. Any f is
+	// valid, so the search need not be exact.
 	at := func(bound func([]runs, float64) float64, t float64) float64 {
 		return c.at(bound, delta, budget/(1+math.Exp(-t)))
 	}
@@ -157,9 +156,10 @@ func (c *composition) spent(share float64) float64 {
 	return -math.Expm1(log) * (1 + 1e-15)
 }
 
-// at returns the epsilon at delta if every run with an epsilon-delta curve gets the delta share. The slack is
-// (delta - d)/(1 - d), with d = 1 - product of (1 - delta_i) (Kairouz, Oh, Viswanath 2015, Theorem 3.5).
+// at returns the epsilon at delta if every run with an epsilon-delta curve gets the delta share.
 func (c *composition) at(bound func([]runs, float64) float64, delta, share float64) float64 {
+	// The slack is (delta - d)/(1 - d), with d = 1 - product of (1 - delta_i) (Kairouz, Oh, Viswanath 2015,
+	// Theorem 3.5).
 	d := c.spent(share)
 	var slack float64
 	switch {
@@ -180,7 +180,7 @@ func (c *composition) at(bound func([]runs, float64) float64, delta, share float
 	return bound(mergeRuns(rs), slack)
 }
 
-// mergeRuns sorts runs by epsilon, merges runs of equal epsilon and drops runs of epsilon 0.
+// mergeRuns sorts runs by epsilon, merges equal epsilons and drops epsilon 0.
 func mergeRuns(rs []runs) []runs {
 	slices.SortFunc(rs, func(a, b runs) int { return cmp.Compare(a.epsilon, b.epsilon) })
 	out := rs[:0]

@@ -23,7 +23,6 @@ type Estimator interface {
 	Estimate(delta float64) (Estimate, error)
 }
 
-// gaussianSteps estimates the epsilon of Gaussian releases and their Poisson samples.
 type gaussianSteps struct {
 	account *accountant.RDP // holds the events
 	flaw    string

@@ -10,8 +10,7 @@ import (
 
 type guarantee struct{ epsilon, delta float64 }
 
-// guarantees is an event split into two kinds of mechanisms: fixed with one (epsilon, delta), and tradeoffs
-// with an epsilon-delta curve, such as Gaussian noise.
+// guarantees is an event as mechanisms with one (epsilon, delta), and mechanisms with a curve of them.
 type guarantees struct {
 	fixed     mathx.Multiset[guarantee]
 	tradeoffs mathx.Multiset[accountant.Event]
@@ -142,10 +141,11 @@ func (g *guarantees) flatten(e accountant.Event, count int64, rel accountant.Rel
 	return unsupported(e, "its (epsilon, delta) is not known to the composition theorems")
 }
 
-// sampled adds count runs on samples of the event inner. Sampling turns (epsilon, delta) into (log(1 +
-// q(e^epsilon - 1)), q delta). This is valid for Poisson sampling under add/remove, and for sampling without
-// replacement under replace-one (Balle, Barthe, Gaboardi 2018, Theorems 8 and 9).
+// sampled adds count runs of the event inner on samples.
 func (g *guarantees) sampled(e accountant.Event, q float64, inner accountant.Event, count int64) error {
+	// Sampling turns (epsilon, delta) into (log(1 + q(e^epsilon - 1)), q delta). This is valid for Poisson
+	// sampling under add/remove, and for sampling without replacement under replace-one (Balle, Barthe,
+	// Gaboardi 2018, Theorems 8 and 9).
 	p := accountant.PropertiesOf(inner)
 	if one := (guarantee{p.Epsilon, p.Delta}); p.Guaranteed && p.Relation == 0 {
 		return add(&g.fixed, one.amplified(q), count)
@@ -186,7 +186,6 @@ func (o guarantee) amplified(q float64) guarantee {
 	return out
 }
 
-// amplify returns log(1 + q(e^eps - 1)), rounded up.
 func amplify(eps, q float64) float64 {
 	switch {
 	case eps == 0 || q == 0:
@@ -199,8 +198,6 @@ func amplify(eps, q float64) float64 {
 	return math.Min(eps, math.Log1p(q*math.Expm1(eps))*(1+1e-15))
 }
 
-// refusal returns the error for an unsupported event. If RDP also rejects the event, it returns the error of
-// RDP.
 func refusal(e accountant.Event, rel accountant.Relation) error {
 	account, err := accountant.NewRDP(accountant.RDPConfig{Relation: rel})
 	if err != nil {
@@ -216,8 +213,8 @@ func hasTradeoff(p accountant.Properties) bool {
 	return p.NoiseMultiplier > 0 || !math.IsNaN(p.Rho)
 }
 
-// tradeoffEpsilon returns the epsilon of one run at delta > 0. It is exact for continuous Gaussian noise
-// (Balle, Wang 2018), and follows from zCDP for other noise. For a sampled event it includes amplification.
+// tradeoffEpsilon returns the epsilon of one run at delta > 0: exact for Gaussian noise (Balle, Wang 2018),
+// else by zCDP.
 func tradeoffEpsilon(e accountant.Event, delta float64) float64 {
 	if !(delta > 0) {
 		return math.Inf(1)
@@ -241,8 +238,6 @@ func tradeoffEpsilon(e accountant.Event, delta float64) float64 {
 	return math.Inf(1)
 }
 
-// gaussianEpsilonAbove returns accountant.GaussianEpsilon, rounded up by at most a relative 1e-9 (regula
-// falsi, Illinois).
 func gaussianEpsilonAbove(sigma, delta float64) float64 {
 	target, mu := mathx.Log(delta), 1/sigma
 	f := func(eps float64) float64 { return mathx.LogGaussianDelta(sigma, eps) - target }

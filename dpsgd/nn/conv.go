@@ -51,8 +51,7 @@ func (c Conv2D) Workspace(in Shape) int {
 func (c Conv2D) Float32(in Shape, rows int) Pass[float32] { return newConvPass[float32](c, in, rows) }
 func (c Conv2D) Float64(in Shape, rows int) Pass[float64] { return newConvPass[float64](c, in, rows) }
 
-// convPass copies the windows of an image to the rows of a matrix. The convolution is the product of this
-// matrix and the kernels. The gradient of an example is a sum over positions.
+// convPass copies the windows of an image to the rows of a matrix, and multiplies it by the kernels.
 type convPass[T Float] struct {
 	in, padded Shape
 	window     window
@@ -116,7 +115,7 @@ func (p *convPass[T]) spread(windows, x []T) {
 	}
 }
 
-// gather adds up, in dx[j], all values that spread copies from x[j].
+// gather inverts spread: dx[j] is the sum of all copies of x[j].
 func (p *convPass[T]) gather(dx, windows []T) {
 	image := dx
 	if p.window.padding > 0 {

@@ -38,9 +38,10 @@ func (d Dense) Workspace(Shape) int                      { return d.Units }
 func (d Dense) Float32(in Shape, rows int) Pass[float32] { return newDensePass[float32](d, in, rows) }
 func (d Dense) Float64(in Shape, rows int) Pass[float64] { return newDensePass[float64](d, in, rows) }
 
-// densePass stores no gradient per row (Goodfellow 2015). A row's gradient with respect to W is the outer
-// product of dy and x, with squared norm |dy|^2 |x|^2. The gradient with respect to b is dy. One matrix
-// product sums the scaled gradients of all rows.
+// A row's gradient with respect to W is the outer product of dy and x, with squared norm |dy|^2 |x|^2. The
+// gradient with respect to b is dy. One matrix product sums the scaled gradients of all rows.
+
+// densePass stores no gradient per row (Goodfellow 2015).
 type densePass[T Float] struct {
 	in, out int
 	w, b    []T
@@ -79,10 +80,12 @@ func (p *densePass[T]) Forward(y, x []T, rows int) {
 	kernel.AddToRows(y, p.out, p.b, rows, p.out)
 }
 
-// steep is the largest squared norm of x and of dy at which scaling loses no precision. A row of dy clipped
-// to C has norm C/|x|. Below the normal float32 range, an element of the row has a rounding error of 2^-150.
-// For |x| <= 2^64, C >= 2^-40 and 2^46 units, the error of the product is below 2^-21 C. If x is short, the
-// scale may exceed one. A row of dy of norm at most 2^64 stays finite under scales up to 2^60.
+// A row of dy clipped to C has norm C/|x|. Below the normal float32 range, an element of the row has a
+// rounding error of 2^-150. For |x| <= 2^64, C >= 2^-40 and 2^46 units, the error of the product is below
+// 2^-21 C. If x is short, the scale may exceed one. A row of dy of norm at most 2^64 stays finite under
+// scales up to 2^60.
+
+// steep is the largest squared norm of x and of dy at which scaling loses no precision.
 const steep = 0x1p128
 
 func (p *densePass[T]) Backward(dx, dy []T, rows int, squares [][]float64) {

@@ -69,8 +69,7 @@ func newGroupPass[T Float](g GroupNorm, in Shape, rows int) *groupPass[T] {
 
 func (p *groupPass[T]) Start(parameters []T) { p.parameters = parameters }
 
-// each calls f for every position of row i. The n channels of group g begin at channel first, and the values
-// of these channels at offset at.
+// each calls f for every position of row i: its offset, and the first channel and the channels of group g.
 func (p *groupPass[T]) each(i, g int, f func(at, first, n int)) {
 	n := p.channels / p.groups
 	at := i*p.positions*p.channels + g*n

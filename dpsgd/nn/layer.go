@@ -148,7 +148,6 @@ func (a *architecture) parameters() int {
 	return last.parameters + last.size
 }
 
-// String describes input, layers and loss. Architectures with equal descriptions compute the same function.
 func (a *architecture) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v", a.input())
@@ -159,9 +158,8 @@ func (a *architecture) String() string {
 	return b.String()
 }
 
-// rows returns the number of rows that are computed together, a power of two from 8 to maxRows. Products of
-// many rows are efficient, but the values of the rows should fit into the cache or be few compared with the
-// parameters. The result depends only on the architecture.
+// rows returns the number of rows that are computed together, from 8 to maxRows. It depends only on the
+// architecture.
 func (a *architecture) rows() int {
 	const cache = 1 << 17 // values
 	limit := max(cache, 2*a.parameters())

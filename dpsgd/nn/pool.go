@@ -139,8 +139,7 @@ func (p *averagePass[T]) Backward(dx, dy []T, rows int, _ [][]float64) {
 	}
 }
 
-// window is a square of kernel x kernel positions that moves over an image in steps of stride positions. Each
-// side of the image is extended by padding zeros.
+// window is a square of kernel x kernel positions. Each side of the image is extended by padding zeros.
 type window struct{ kernel, stride, padding int }
 
 func (w window) output(in Shape, channels int) (Shape, error) {
@@ -169,8 +168,8 @@ func (w window) origins(in Shape) []int {
 	return offsets
 }
 
-// runs returns the offset of each run, and the length n of a run. A run consists of adjacent values with the
-// same position in their windows. At stride 1 a run covers a whole row of windows, and otherwise one window.
+// runs returns the offset of each run of adjacent values with the same position in their windows, and the
+// length n.
 func (w window) runs(in Shape) (origins []int, n int) {
 	if w.stride > 1 {
 		return w.origins(in), in.Channels

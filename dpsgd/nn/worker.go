@@ -224,8 +224,7 @@ func (w *worker[T]) forward(batch examples[T], rows []int) {
 	}
 }
 
-// gather sets w.input to the rows of a group. It copies them unless they are adjacent in memory and no layer
-// overwrites its input.
+// gather sets w.input to the rows of a group.
 func (w *worker[T]) gather(batch examples[T], rows []int) {
 	size := w.arch.input().Size()
 	w.input = w.values[0]
@@ -256,8 +255,8 @@ func (w *worker[T]) lossOf(batch examples[T], rows []int) {
 	}
 }
 
-// backward computes gradients down to the first layer with parameters. The loss of a row becomes NaN if its
-// gradient is not finite.
+// backward computes gradients down to the first layer with parameters. A row that is not finite gets the loss
+// NaN.
 func (w *worker[T]) backward(rows int, squares [][]float64) {
 	for _, s := range squares {
 		clear(s)
@@ -285,8 +284,8 @@ func (w *worker[T]) backward(rows int, squares [][]float64) {
 	}
 }
 
-// screen replaces backward if nothing is clipped. It sets the loss of a row to NaN if the row is not finite.
-// With clipping such a row may be valid, for example if a ReLU in the first layer maps -Inf to 0.
+// screen replaces backward if nothing is clipped. A row that is not finite gets the loss NaN. With clipping,
+// it may be valid: a ReLU maps -Inf to 0.
 func (w *worker[T]) screen(rows int) {
 	size := w.arch.input().Size()
 	for i := range w.losses[:rows] {
@@ -349,8 +348,7 @@ func towardsZero[T Float](v float64) T {
 	return f
 }
 
-// ahead loads packed rows of the next group into caches during a matrix product of the current group.
-// Otherwise waiting for these scattered rows would take about as long as the product.
+// ahead loads packed rows of the next group into caches during a matrix product.
 type ahead struct {
 	fetch func(i, from, to int) // columns of row i; nil if rows are not packed
 	rows  []int                 // of the next group
@@ -368,12 +366,10 @@ func (a *ahead) ask(numbers int) {
 	}
 }
 
-// aheadCols is the number of columns that are multiplied between two requests for rows. A processor can load
-// only a few cache lines at a time.
+// aheadCols is the number of columns that are multiplied between two requests for rows.
 const aheadCols = 64
 
-// addATB is [kernel.AddATB] that also loads rows of the next group, unless dst has many rows. It multiplies
-// groups of columns separately, with the same bits.
+// addATB is [kernel.AddATB] that also loads rows of the next group. The bits are the same.
 func addATB[T Float](ahead *ahead, dst, a, b []T, m, n, k int) {
 	if ahead == nil || ahead.fetch == nil || len(ahead.rows) == 0 || m > skinny {
 		kernel.AddATB(dst, n, a, m, b, n, m, n, k)

@@ -13,7 +13,6 @@ import (
 // Method selects an update rule.
 type Method string
 
-// The default Method is SGD.
 const (
 	SGD Method = "sgd" // gradient descent, also with momentum or Nesterov momentum
 	// AdaGrad divides the gradient by the square root of the sum of its squares (Duchi et al. 2011).
@@ -100,7 +99,6 @@ type Optimizer struct {
 	cfg   Config
 	state State
 
-	// Begin sets these fields.
 	rate, correction1, correction2 float64
 }
 

@@ -107,7 +107,7 @@ func (b *bench[T]) fill(rnd *rand.Rand) {
 	copy(b.dy, normal[T](rnd, len(b.dy)))
 }
 
-// run calls Forward and Backward. After each call it overwrites the layer's y and dx, as a model does.
+// run calls Forward and Backward, and overwrites y and dx after each call, as a model does.
 func (b *bench[T]) run(rows int) {
 	for _, s := range b.squares {
 		clear(s)
@@ -160,7 +160,6 @@ func describe(t require.TestingT, layer nn.Layer, in nn.Shape) {
 	}
 }
 
-// differences compares gradients with central differences, at random points, which avoid kinks.
 func differences(t require.TestingT, layer nn.Layer, in nn.Shape) {
 	const h, tolerance = 1e-5, 1e-6
 	b := newBench(t, layer, in, 1, layer.Float64)
@@ -210,8 +209,7 @@ func norm[T nn.Float](x []T) float64 {
 	return math.Sqrt(s)
 }
 
-// sums compares squared norms and scaled sums with the gradients of single rows. The argument unit is the
-// unit roundoff.
+// sums compares squared norms and scaled sums with gradients of single rows, for a unit roundoff unit.
 func sums[T nn.Float](t require.TestingT, layer nn.Layer, in nn.Shape, build func(nn.Shape, int) nn.Pass[T], unit float64) {
 	const largest = 4 // of a scale
 	sizes := layer.Tensors(in)
@@ -273,7 +271,6 @@ func sums[T nn.Float](t require.TestingT, layer nn.Layer, in nn.Shape, build fun
 	}
 }
 
-// exactness compares rows that are computed alone and together, in passes of several sizes, bit by bit.
 func exactness[T nn.Float](t require.TestingT, layer nn.Layer, in nn.Shape, build func(nn.Shape, int) nn.Pass[T]) {
 	tensors := len(layer.Tensors(in))
 	single := newBench(t, layer, in, 1, build)
@@ -322,10 +319,10 @@ func inPlace(t require.TestingT, layer nn.Layer, in nn.Shape) {
 		"a layer without the method InPlace may do so")
 }
 
-// depth sums 256 multiples of one row twice: with scale one, and with scales so small that adding one such
-// multiple to a power of two changes nothing. A chain of additions would lose all small multiples but the
-// first.
+// depth checks that a sum of 256 rows is no chain of additions.
 func depth(t require.TestingT, layer nn.Layer, in nn.Shape) {
+	// The scales are one, and then so small that adding one multiple to a power of two changes nothing. A
+	// chain of additions would lose all small multiples but the first.
 	tensors := len(layer.Tensors(in))
 	if tensors == 0 {
 		return

@@ -11,8 +11,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// notFinite sets part of one row's input or output gradient to NaN or infinities. Results of other rows must
-// not change. If the row's gradient is not finite, its squares must not be finite.
+// notFinite sets part of one row to NaN or infinities. Results of other rows must not change.
 func notFinite(t require.TestingT, layer nn.Layer, in nn.Shape) {
 	const rows, bad = 6, 2
 	tensors := len(layer.Tensors(in))
@@ -73,8 +72,8 @@ func finite(squares [][]float64, i int) bool {
 	return mathx.IsFinite(sum)
 }
 
-// extremes clips gradients for inputs and output gradients from 2^-100 to 2^100, as a whole and by tensor. A
-// clipped gradient with finite squares must not exceed the clip norm.
+// extremes clips gradients from 2^-100 to 2^100. A clipped gradient with finite squares must not exceed the
+// clip norm.
 func extremes(t require.TestingT, layer nn.Layer, in nn.Shape, build func(nn.Shape, int) nn.Pass[float32]) {
 	sizes := layer.Tensors(in)
 	if len(sizes) == 0 {
