@@ -13,16 +13,16 @@ import (
 // of all classes, even tiny ones. A plan needs the probability of one class per query, with absolute error
 // 1e-12, for thousands of queries. Tests compare both versions.
 
-// chance returns the probability that label is the noisy argmax of counts.
 type chance = func(counts []int64, label int) float64
 
 // argmaxChance returns the chance function of the argmax of counts plus noise, where the lowest index wins a
-// tie. It sums, over all x at which no factor is negligible,
-//
-//	p(x-n_label) prod_{j < label} P[Z <= x-1-n_j] prod_{j > label} P[Z <= x-n_j]
-//
-// A stride above 1 gives a trapezoid rule.
+// tie.
 func argmaxChance(noise rng.Masses, stride int64) chance {
+	// It sums, over all x at which no factor is negligible,
+	//
+	//	p(x-n_label) prod_{j < label} P[Z <= x-1-n_j] prod_{j > label} P[Z <= x-n_j]
+	//
+	// A stride above 1 gives a trapezoid rule.
 	return func(counts []int64, label int) float64 {
 		own := counts[label]
 		from := max(own, slices.Max(counts)) - noise.Reach
@@ -47,10 +47,10 @@ func argmaxChance(noise rng.Masses, stride int64) chance {
 	}
 }
 
-// gaussianChance returns the chance function of GNMax. The summand of argmaxChance is at least as smooth as a
-// Gaussian with standard deviation sigma/sqrt(K) for K classes. A stride of at most a quarter of this
-// deviation keeps the error below exp(-2 pi^2 4^2).
+// gaussianChance returns the chance function of GNMax.
 func gaussianChance(sigma float64, classes int) (chance, error) {
+	// The summand of argmaxChance is at least as smooth as a Gaussian with standard deviation sigma/sqrt(K)
+	// for K classes. A stride of at most a quarter of this deviation keeps the error below exp(-2 pi^2 4^2).
 	noise, err := rng.NewDiscreteGaussian(sigma)
 	if err != nil {
 		return nil, err
@@ -59,8 +59,7 @@ func gaussianChance(sigma float64, classes int) (chance, error) {
 	return argmaxChance(rng.NewMasses(noise.LogProb, int64(math.Ceil(9*sigma))+1), stride), nil
 }
 
-// laplaceChance returns the chance function of LNMax. The summand has kinks at the counts, so only stride 1
-// is exact. If rough is set, the error is at most 1e-2.
+// laplaceChance returns the chance function of LNMax, exactly or with an error of at most 1e-2.
 func laplaceChance(scale float64, rough bool) (chance, error) {
 	noise, err := rng.NewDiscreteLaplace(scale)
 	if err != nil {
@@ -121,8 +120,7 @@ func thresholdChance(sigma float64, threshold int64) (func(counts []int64) float
 // The functions below return the probability that one class wins against all rivals under continuous noise,
 // if the count of each rival is lower by x noise scales. For one rival, tests compare with closed forms.
 
-// gaussianAhead returns the integral of phi(z) Phi(z+x)^rivals dz, for GNMax. The trapezoid rule has the step
-// of gaussianArgmax, so the result is exact to rounding.
+// gaussianAhead returns the integral of phi(z) Phi(z+x)^rivals dz, for GNMax.
 func gaussianAhead(x float64, rivals int) float64 {
 	if rivals == 1 {
 		return math.Erfc(-x/2) / 2
@@ -149,10 +147,11 @@ func oneSidedAhead(x float64, rivals int) float64 {
 	return -math.Expm1(k*math.Log1p(-y)) / (k * y)
 }
 
-// laplaceAhead is for LNMax: the integral of f(z) F(z+x)^rivals dz. Let y = e^-x and K = rivals+1. The
-// interval below -x adds y/(K 2^K). The interval above 0 adds integral_0^{1/2} (1-uy)^rivals du, with u = P[Z
-// > z]. Between -x and 0 the integrand is smooth.
+// laplaceAhead returns the integral of f(z) F(z+x)^rivals dz, for LNMax.
 func laplaceAhead(x float64, rivals int) float64 {
+	// laplaceAhead is for LNMax: the integral of f(z) F(z+x)^rivals dz. Let y = e^-x and K = rivals+1. The
+	// interval below -x adds y/(K 2^K). The interval above 0 adds integral_0^{1/2} (1-uy)^rivals du, with u =
+	// P[Z > z]. Between -x and 0 the integrand is smooth.
 	y, k := math.Exp(-x), float64(rivals+1)
 	if y == 0 {
 		return 1

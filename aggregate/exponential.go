@@ -35,12 +35,12 @@ func NewExponential(cfg ExponentialConfig) (*Exponential, error) {
 
 type manyTurns struct{ turns }
 
-// draw lists turns of uniformly random classes until every class has had a turn. A turn is a class and a
-// random distance. It is accepted if the class is at most this distance behind the largest count. So at least
-// one turn is accepted for any votes. The first accepted turn is of class j with probability proportional to
-// the acceptance probability of j. A turn is omitted if an earlier turn of its class has an equal or larger
-// distance.
+// draw lists turns of uniformly random classes until every class has had a turn.
 func (m manyTurns) draw(noise []int64, s *rng.Stream, classes int) []int64 {
+	// A turn is a class and a random distance. It is accepted if the class is at most this distance behind
+	// the largest count. So at least one turn is accepted for any votes. The first accepted turn is of class
+	// j with probability proportional to the acceptance probability of j. A turn is omitted if an earlier
+	// turn of its class has an equal or larger distance.
 	farthest := make([]int64, classes)
 	for i := range farthest {
 		farthest[i] = -1
@@ -110,7 +110,7 @@ func (turns) decide(counts, noise []int64) Answer { return firstAccepted(counts,
 
 func appendTurn(noise []int64, class, distance int64) []int64 { return append(noise, class, distance) }
 
-// firstAccepted returns the class of the first accepted turn. It reads all turns, whatever the votes are.
+// firstAccepted returns the class of the first accepted turn. It always reads all turns.
 func firstAccepted(counts, turns []int64) Answer {
 	high := slices.Max(counts)
 	label := NoLabel

@@ -53,10 +53,11 @@ func gnmaxDescription() Description {
 	}
 }
 
-// gaussianReach is a distance from the counts, in sigmas, beyond which the terms of the integral (continuous
-// noise) or sum (discrete noise) are negligible. As functions of the noisy count, the terms are log-concave
-// with curvature at least 1/sigma^2. For up to 2^22 classes, their maximum lies between the lowest count and
-// 6 sigmas above the largest count. Ten sigmas outside this range, each term is at most e^-50 of the maximum.
+// As functions of the noisy count, the terms are log-concave with curvature at least 1/sigma^2. For up to
+// 2^22 classes, their maximum lies between the lowest count and 6 sigmas above the largest count. Ten sigmas
+// outside this range, each term is at most e^-50 of the maximum.
+
+// Beyond gaussianReach sigmas from the counts, terms are negligible.
 const gaussianReach = 16
 
 // Law returns the output distribution of one query with discrete Gaussian noise. Time and memory are
@@ -74,14 +75,15 @@ func (m *GNMax) ContinuousLaw(h Histogram) (Law, error) {
 	})
 }
 
-// gaussianArgmax returns log P[i] for counts plus N(0, sigma^2), with
-//
-//	P[i] = integral of phi((x-n_i)/sigma)/sigma prod_{j != i} Phi((x-n_j)/sigma) dx
-//
-// by the trapezoid rule in log space. The integrand is entire and log-concave, with a width of at least
-// sigma/sqrt(K) for K classes. The step is at most a fifth of this width, so the error is of order exp(-2
-// pi^2 5^2).
+// gaussianArgmax returns log P[i] for counts plus N(0, sigma^2).
 func gaussianArgmax(counts []int64, sigma float64) ([]float64, error) {
+	// gaussianArgmax returns log P[i] for counts plus N(0, sigma^2), with
+	//
+	//	P[i] = integral of phi((x-n_i)/sigma)/sigma prod_{j != i} Phi((x-n_j)/sigma) dx
+	//
+	// by the trapezoid rule in log space. The integrand is entire and log-concave, with a width of at least
+	// sigma/sqrt(K) for K classes. The step is at most a fifth of this width, so the error is of order exp(-2
+	// pi^2 5^2).
 	k := len(counts)
 	low := float64(slices.Min(counts))
 	spread := (float64(slices.Max(counts)) - low) / sigma
@@ -114,9 +116,10 @@ type gaussianNoise struct{ *rng.DiscreteGaussian }
 
 func (noise gaussianNoise) reach(int) float64 { return gaussianReach * noise.Sigma() }
 
-// cdf tabulates the distribution function F at -reach to reach. For the lower half, F(m) = p(m) S(m) with
-// S(m) = 1 + S(m-1) p(m-1)/p(m). The upper half follows by symmetry.
+// cdf tabulates the distribution function F at -reach to reach.
 func (noise gaussianNoise) cdf(reach int64) latticeCDF {
+	// For the lower half, F(m) = p(m) S(m) with S(m) = 1 + S(m-1) p(m-1)/p(m). The upper half follows by
+	// symmetry.
 	c := newLatticeCDF(reach)
 	sigma := noise.Sigma()
 	logAtReach := logAtLeast(noise.DiscreteGaussian, reach)
@@ -136,9 +139,10 @@ func (noise gaussianNoise) cdf(reach int64) latticeCDF {
 	return c
 }
 
-// logAtLeast returns log P[Z >= m]. Term i is exp(-(i^2 + 2 i m)/(2 sigma^2)) times the first term. The terms
-// fall below the last bit within 9 sigma.
+// logAtLeast returns log P[Z >= m].
 func logAtLeast(noise *rng.DiscreteGaussian, m int64) float64 {
+	// Term i is exp(-(i^2 + 2 i m)/(2 sigma^2)) times the first term. The terms fall below the last bit
+	// within 9 sigma.
 	if m <= 0 {
 		return mathx.Log1mExp(-logAtLeast(noise, 1-m))
 	}

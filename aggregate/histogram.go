@@ -16,8 +16,6 @@ const maxCount = 1 << 40
 // Histogram holds the number of votes for each class on one query. The counts are private: printing and
 // logging give redacted text, and MarshalJSON fails. The zero Histogram is invalid.
 type Histogram struct {
-	// sealed hides the counts behind two pointers, so that fmt prints an address for a Histogram in an
-	// unexported field.
 	sealed *sealed
 }
 
@@ -25,7 +23,7 @@ type sealed struct {
 	counts *[]int64
 }
 
-// seal returns a histogram and its slice of counts, which are all 0. Up to ten classes need one allocation.
+// seal returns a histogram of zeros and its slice of counts.
 func seal(classes int) ([]int64, Histogram) {
 	var own struct {
 		sealed sealed

@@ -69,8 +69,7 @@ func always(h Histogram, labels func(counts []int64) ([]float64, error)) (Law, e
 
 type integerNoise interface {
 	LogProb(k int64) float64
-	// reach returns a distance d such that the largest noisy count is in [lowest count - d, largest count +
-	// d], except with negligible probability.
+	// reach returns a distance beyond which the largest noisy count lies with negligible probability.
 	reach(classes int) float64
 	// cdf returns log P[Z <= m] for |m| <= reach.
 	cdf(reach int64) latticeCDF
@@ -87,13 +86,14 @@ func newLatticeCDF(reach int64) latticeCDF {
 
 func (c latticeCDF) at(m int64) float64 { return c.logs[m+c.reach] }
 
-// discreteArgmax returns log P[i] for counts plus integer noise. It sums over the largest noisy count x:
-//
-//	P[i] = sum_x p(x-n_i) T_i(x)
-//
-// T_i(x) is the probability that all other classes lose to class i at x. The lowest index wins a tie. So
-// T_i(x) is the product of F(x-1-n_j) over j < i and F(x-n_j) over j > i.
+// discreteArgmax returns log P[i] for counts plus integer noise, where the lowest index wins a tie.
 func discreteArgmax(counts []int64, noise integerNoise) ([]float64, error) {
+	// discreteArgmax returns log P[i] for counts plus integer noise. It sums over the largest noisy count x:
+	//
+	//	P[i] = sum_x p(x-n_i) T_i(x)
+	//
+	// T_i(x) is the probability that all other classes lose to class i at x. The lowest index wins a tie. So
+	// T_i(x) is the product of F(x-1-n_j) over j < i and F(x-n_j) over j > i.
 	low, high := slices.Min(counts), slices.Max(counts)
 	wide := math.Ceil(noise.reach(len(counts))) + 1
 	points := float64(high-low) + 2*wide

@@ -69,16 +69,17 @@ func (m *LNMax) ContinuousLaw(h Histogram) (Law, error) {
 
 type laplaceNoise struct{ *rng.DiscreteLaplace }
 
-// reach returns the distance beyond which summands are negligible. The winning noisy count of a class is, up
-// to a tail of e^-42 of its P[i], at most 42 scales above the largest count plus Scale log K. Below the
-// lowest count, at least two factors of a summand fall by exp(1/Scale) per step.
+// reach returns the distance beyond which summands are negligible.
 func (noise laplaceNoise) reach(classes int) float64 {
+	// The winning noisy count of a class is, up to a tail of e^-42 of its P[i], at most 42 scales above the
+	// largest count plus Scale log K. Below the lowest count, at least two factors of a summand fall by
+	// exp(1/Scale) per step.
 	return noise.Scale() * (42 + math.Log(float64(classes)))
 }
 
-// cdf tabulates the distribution function at -reach to reach. It uses P[Z <= -m] = P[Z >= m] = r^m/(1+r)
-// for m > 0, with r = exp(-1/Scale).
+// cdf tabulates the distribution function at -reach to reach.
 func (noise laplaceNoise) cdf(reach int64) latticeCDF {
+	// It uses P[Z <= -m] = P[Z >= m] = r^m/(1+r) for m > 0, with r = exp(-1/Scale).
 	c := newLatticeCDF(reach)
 	b := noise.Scale()
 	r := math.Exp(-1 / b)
@@ -91,23 +92,25 @@ func (noise laplaceNoise) cdf(reach int64) latticeCDF {
 	return c
 }
 
-// The interval between two counts is divided into panels with panelNodes nodes each. The log of the integrand
-// changes by at most panelSlope on a panel. Sixteen Gauss-Legendre nodes integrate e^{8x} over [0, 1] to
-// 1e-16.
+// The log of the integrand changes by at most panelSlope on a panel. Sixteen Gauss-Legendre nodes integrate
+// e^{8x} over [0, 1] to 1e-16.
+
+// The interval between two counts is divided into panels with panelNodes nodes each.
 const (
 	panelNodes = 16
 	panelSlope = 8
 )
 
-// laplaceArgmax returns log P[i] for counts plus continuous Laplace noise of scale b, with
-//
-//	P[i] = integral of f(x-n_i) prod_{j != i} F(x-n_j) dx
-//
-// The integrand has kinks at the counts and is entire between them. Below the lowest count it is exponential
-// with rate K/b for K classes, so the integral has a closed form. Above the largest count the integrand is a
-// polynomial of degree K-1 in t = e^{-(x-high)/b}, so Gauss-Legendre is exact. Between counts the slope of
-// its log is at most (K+1)/b, which determines the width of panels.
+// laplaceArgmax returns log P[i] for counts plus continuous Laplace noise of scale b.
 func laplaceArgmax(counts []int64, b float64) ([]float64, error) {
+	// laplaceArgmax returns log P[i] for counts plus continuous Laplace noise of scale b, with
+	//
+	//	P[i] = integral of f(x-n_i) prod_{j != i} F(x-n_j) dx
+	//
+	// The integrand has kinks at the counts and is entire between them. Below the lowest count it is
+	// exponential with rate K/b for K classes, so the integral has a closed form. Above the largest count the
+	// integrand is a polynomial of degree K-1 in t = e^{-(x-high)/b}, so Gauss-Legendre is exact. Between
+	// counts the slope of its log is at most (K+1)/b, which determines the width of panels.
 	k := len(counts)
 	knots := slices.Clone(counts)
 	slices.Sort(knots)

@@ -47,9 +47,9 @@ type Answer struct {
 // ErrExhausted matches the error of [Session].Ask after a cap is used up.
 var ErrExhausted = errors.New("aggregate: exhausted")
 
-// rule decides single queries. A session calls draw, which reads no votes, and then decide.
+// rule decides single queries. A session must call draw, which reads no votes, before decide.
 type rule interface {
-	// noise returns the name and the parameters from which the key of the noise is derived.
+	// noise returns the name and parameters that the key of the noise depends on.
 	noise() (name string, params []uint64)
 	draw(noise []int64, s *rng.Stream, classes int) []int64 // appends to noise
 	decide(counts, noise []int64) Answer
@@ -92,7 +92,6 @@ func drawEach(noise []int64, classes int, d interface{ Sample(*rng.Stream) int64
 	return noise
 }
 
-// argmax returns the lowest index at which counts plus noise is largest.
 func argmax(counts, noise []int64) int {
 	best := 0
 	for i := range counts {

@@ -99,8 +99,7 @@ func (s *session) answer(query uint64, h Histogram, q question, noise []int64) (
 	return a, nil
 }
 
-// admit returns a stored answer (done is true), or an error for a refused query. The caller must hold the
-// lock.
+// admit returns a stored answer, or an error for a refused query. The caller must hold the lock.
 func (s *session) admit(query uint64, classes int) (a Answer, done bool, err error) {
 	if a, done := s.answersGiven.answer(query); done {
 		return a, true, nil
@@ -120,7 +119,6 @@ func (s *session) admit(query uint64, classes int) (a Answer, done bool, err err
 	return Answer{}, false, nil
 }
 
-// answerPages stores answers by query number, in about five bytes each for many consecutive queries.
 type answerPages struct {
 	pages  map[uint64]*page
 	number uint64 // index of the page used last
@@ -132,7 +130,7 @@ type page [1 << pageBits]int32
 
 const pageBits = 6
 
-// codeReused marks an answer with the student's label. It is larger than all labels.
+// codeReused marks an answer with the student's label.
 const codeReused = 1 << 30
 
 func (g *answerPages) page(query uint64) *page {
@@ -203,8 +201,8 @@ func (n *noises) of(i int) []int64 {
 
 const fewQueries = 64
 
-// AskBatch implements [Session]. It draws the noise, which is nearly all of the work, on all cores. Then it
-// decides the queries in order, so a cap always ends the batch at the same query.
+// AskBatch implements [Session]. It decides the queries in order, so a cap always ends the batch at the same
+// query.
 func (s *session) AskBatch(first uint64, votes []Histogram) ([]Answer, error) {
 	if len(votes) == 0 {
 		return nil, nil

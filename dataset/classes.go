@@ -74,8 +74,8 @@ func (r ClassRule) withOther(classes []string) []string {
 	return append(slices.Clip(classes), r.Other)
 }
 
-// other returns the class of rows whose label is not a class, or -1 if such rows are dropped. The result
-// known is false if such rows are refused.
+// other returns the class of other labels, or -1 to drop their rows. It is not known if such rows are
+// refused.
 func (r ClassRule) other(classes []string) (class int, known bool) {
 	switch r.Other {
 	case "":
@@ -101,8 +101,7 @@ func Numbers(n int) []string {
 	return names
 }
 
-// sortClasses sorts names that are all whole numbers by value, so that 10 follows 9. Other names, and equal
-// values such as "1" and "01", are sorted by bytes.
+// sortClasses sorts whole numbers by value, and other names by bytes.
 func sortClasses(classes []string) {
 	value := make(map[string]int64, len(classes))
 	for _, c := range classes {

@@ -20,8 +20,7 @@ type ColumnNote struct {
 	Becomes string `json:"becomes"` // "1 feature", "left out: ..."
 }
 
-// minJudged is the least number of public rows for which a column may be taken for ids or free text. In fewer
-// rows, the values of any column may all differ.
+// minJudged is the least number of public rows for which a column may be taken for ids or free text.
 const minJudged = 20
 
 type columnKind int
@@ -42,7 +41,7 @@ type numberForm struct {
 	date  string // layout of package time; a date becomes days
 }
 
-// dateLayouts are the accepted date layouts. The first layout that fits the public values is used.
+// dateLayouts are the accepted date layouts, in order of preference.
 var dateLayouts = []string{
 	"2006-01-02", "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02T15:04:05Z07:00", "2006-01-02 15:04", "2006/01/02",
 	"02.01.2006", "02/01/2006", "01/02/2006", "02-01-2006", "2 Jan 2006", "02-Jan-2006", "Jan 2, 2006",
@@ -62,8 +61,7 @@ var personName = regexp.MustCompile(`(?i)(^|[^a-z])((first|last|full|sur|family|
 
 var idName = regexp.MustCompile(`(?i)(^|[^a-z])(id|ids|uuid|guid|nbr|mrn|ssn|identifier)$|[a-z](ID|Id)$`)
 
-// isIndexName reports whether the name of a CSV column is typical of row numbers that pandas or R wrote. In
-// Parquet, pandas names such a column __index_level_0__.
+// isIndexName reports whether the name of a column is typical of row numbers that pandas or R wrote.
 func isIndexName(name string, first bool) bool {
 	return first && name == "column 1" || name == "index" || strings.HasPrefix(name, "Unnamed: ")
 }
@@ -143,8 +141,8 @@ func ascending(values []string) bool {
 	return true
 }
 
-// mostly returns a number form that at least 19 of 20 cells have, or nil. If there are fewer than minJudged
-// cells, all must have the form. The map counts the values that the form cannot parse.
+// mostly returns a number form that nearly all cells have, or nil. The map counts the values that the form
+// cannot parse.
 func mostly(count map[string]int, n int) (*numberForm, map[string]int) {
 	forms := []numberForm{{}, {comma: true}}
 	for _, layout := range dateLayouts {
@@ -290,8 +288,8 @@ func plural(n int, word string) string {
 	return strconv.Itoa(n) + " " + word + "s"
 }
 
-// ownRows refuses rows as units if ids repeat in a column of the public rows. Several rows may then belong to
-// one person, and epsilon would protect only one of these rows.
+// ownRows refuses rows as units if ids repeat in a column of the public rows, because epsilon would protect
+// only one row of a person.
 func (e *Encoder) ownRows(name string) error {
 	if e == nil || e.repeated == nil {
 		return nil

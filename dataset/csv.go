@@ -20,9 +20,11 @@ import (
 type Header string
 
 const (
-	// headerAuto derives the header from the options, by the first of these rules that applies. If Names is
-	// given, the first row is not a header. If Label or Unit is a name and not a number, it is. If Expect is
-	// given, it is a header if it contains a name of Expect. If no rule applies, headerAuto is an error.
+	// If Names is given, the first row is not a header. If Label or Unit is a name and not a number, it is.
+	// If Expect is given, it is a header if it contains a name of Expect. If no rule applies, headerAuto is
+	// an error.
+
+	// headerAuto derives the header from the options.
 	headerAuto Header = ""
 	HeaderYes  Header = "yes"
 	HeaderNo   Header = "no"
@@ -180,8 +182,7 @@ func (r *rowReader) next() (row, error) {
 	return row{line: line, cells: cells}, nil
 }
 
-// recordLimit is a reader that fails at a record longer than maxRecord bytes, because a parser may need
-// several times the memory of a record.
+// recordLimit is a reader that fails at a record longer than maxRecord bytes.
 type recordLimit struct {
 	r      io.Reader
 	length int
@@ -266,7 +267,6 @@ func isMissing(cell string) bool {
 }
 
 // findColumn returns the index of a column that is given by name or by number from 1. Names take precedence.
-// The argument public holds the columns of the public rows, for errors about a private file.
 func findColumn(path string, names, public []string, want, role string) (int, error) {
 	at := slices.Index(names, want)
 	if at >= 0 {

@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// The number of drawn queries is the constant drawnForTest times the public number of test rows, but at least
-// fewestDrawn and at most mostDrawn. More queries make a student slower and hardly better.
+// The number of drawn queries is drawnForTest times the public number of test rows, from fewestDrawn to
+// mostDrawn.
 const (
 	drawnForTest = 2
 	fewestDrawn  = 1000

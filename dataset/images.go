@@ -83,8 +83,7 @@ func (f folder) classify(s Set, names []string) (Set, error) {
 	return s.rows(kept), nil
 }
 
-// readPair reads the images and labels with the given prefix. The name of a unit is part, a slash and the
-// position of the image from 0.
+// readPair reads the images and labels with the given prefix.
 func readPair(files fs.FS, f folder, prefix, part string) (Set, error) {
 	images, err := readFile(files, f.path, prefix+"-images-idx3-ubyte", 3)
 	if err != nil {
@@ -145,16 +144,17 @@ func readFile(files fs.FS, path, name string, dimensions int) (idxArray, error) 
 	return a, nil
 }
 
-// idxArray is the content of an idx file of unsigned bytes, as for MNIST. The file holds two zero bytes, type
-// 0x08, the number of dimensions, each dimension as a big-endian uint32, and the bytes in row-major order. A
-// three-dimensional array is a [rowSource] of images.
+// The file holds two zero bytes, type 0x08, the number of dimensions, each dimension as a big-endian uint32,
+// and the bytes in row-major order. A three-dimensional array is a [rowSource] of images.
+
+// idxArray is the content of an idx file of unsigned bytes, as for MNIST.
 type idxArray struct {
 	dims []int
 	data []byte
 }
 
 // readIDX reads an array from a plain or compressed file. The header is not trusted: memory grows with the
-// bytes that are read. A wrong number of dimensions or size of the data is an error.
+// bytes that are read.
 func readIDX(r io.Reader, dimensions int) (idxArray, error) {
 	plain, err := unpack.Reader(r)
 	if err != nil {
@@ -187,8 +187,7 @@ func readIDX(r io.Reader, dimensions int) (idxArray, error) {
 	return a, err
 }
 
-// readExactly reads size bytes, after which the stream must end. It takes memory of about twice the bytes
-// read.
+// readExactly reads size bytes, after which the stream must end.
 func readExactly(r io.Reader, size int) ([]byte, error) {
 	data := make([]byte, 0, min(size, 1<<16))
 	for len(data) < size {

@@ -16,8 +16,7 @@ import (
 	"github.com/pate-go/pate/internal/texts"
 )
 
-// columnJSON is the JSON form of a column of an encoder. Numeric columns have a deviation, and categorical
-// columns have categories. Other columns have no feature, except for missing values.
+// columnJSON is the JSON form of a column of an encoder.
 type columnJSON struct {
 	Name       cell         `json:"name"`
 	Mean       float64      `json:"mean,omitempty"`
@@ -137,8 +136,7 @@ func (c columnJSON) column() (encodedColumn, error) {
 	return f, nil
 }
 
-// pick returns the fitted columns of t, which may have other columns and any order. It also returns the
-// quoted names of fitted columns that are missing or occur twice. A column without features may be missing.
+// pick returns the fitted columns of t, and the quoted names of columns that are missing or occur twice.
 func (e *Encoder) pick(t *Table) (picked *Table, missing, twice []string) {
 	out := *t
 	out.Columns = make([]Column, len(e.columns))

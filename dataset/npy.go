@@ -17,7 +17,7 @@ import (
 	"github.com/pate-go/pate/internal/unpack"
 )
 
-// array is an NPY file whose elements are read on demand. A two-dimensional array is a [rowSource].
+// array is an NPY file whose elements are read on demand.
 type array struct {
 	file  *os.File
 	path  string
@@ -29,7 +29,7 @@ type array struct {
 	fort  bool
 }
 
-// openArray opens a one- or two-dimensional NPY file of numbers or texts. The file size must fit the header.
+// openArray opens a one- or two-dimensional NPY file of numbers or texts.
 func openArray(path string) (_ *array, err error) {
 	f, err := unpack.Open(path)
 	if err != nil {
@@ -125,8 +125,7 @@ func openRows(path string) (*array, error) {
 func (a *array) size() (rows, cols int) { return a.shape[0], a.shape[1] }
 func (a *array) image() Shape           { return Shape{} }
 
-// blocks reads all rows of cols elements in blocks of little-endian bytes. If the file is in Fortran order, a
-// block holds n elements of every column, column by column.
+// blocks reads all rows of cols elements in blocks of little-endian bytes, in the order of the file.
 func (a *array) blocks(cols int, visit func(from, n int, raw []byte) error) error {
 	rows := a.shape[0]
 	block := max(1, min(rows, blockBytes/(cols*a.width)))
@@ -258,7 +257,7 @@ func (a *array) name(raw []byte) (string, error) {
 const ownerNotice = "this message may reveal private rows: show it to the data owner alone"
 
 // forOwner adds ownerNotice to an error about a private file, because the error may quote a cell or count
-// rows. An error from opening a file is returned unchanged, because nothing was read.
+// rows.
 func forOwner(err error) error {
 	var path *fs.PathError
 	if err == nil || errors.As(err, &path) || strings.Contains(err.Error(), "owner alone") {

@@ -18,7 +18,7 @@ type rowSource interface {
 	image() Shape
 }
 
-// maxNumbers is the largest number of entries of a matrix, which then takes 4 GiB of memory.
+// maxNumbers is the largest number of entries of a matrix, which then takes 4 GiB.
 const maxNumbers = 1 << 30
 
 // contentNames names a row by a hash of its content and the number of equal rows before it.
@@ -66,8 +66,7 @@ func (t *Table) nameUnits() error {
 	})
 }
 
-// fitPool sets the size of all images to the size of the pool's images. For rows that are not images, it fits
-// their scale to the pool.
+// fitPool sets the size of all images to the size in the pool, or fits the scale of other rows to the pool.
 func (t *Table) fitPool(task *Task, s *Schema, pool []int) (err error) {
 	if pictures, ok := t.numbers.(*pictureRows); ok {
 		pictures.shape, err = shapeOfPictures(pictures.dir, pickRows(pictures.files, pool), pictures.shape)
@@ -140,8 +139,7 @@ func fitScale(path string, public rowSource) (scale, error) {
 	return s, nil
 }
 
-// numbersClip bounds the absolute value of scaled numbers. It exceeds clipAt, because embeddings have longer
-// tails than columns of a table.
+// numbersClip bounds the absolute value of scaled numbers.
 const numbersClip = 6
 
 func (s scale) apply(dst []float32, row []float64) {

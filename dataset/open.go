@@ -75,8 +75,7 @@ type Options struct {
 	Ranges *Ranges
 }
 
-// mark adds to an error that it is only for the owner of the rows. It does not change errors about unlabelled
-// rows, which are public.
+// mark adds to an error that it is only for the owner of the rows. Errors about public rows stay as they are.
 func (o Options) mark(err error) error {
 	if o.CSV.Unlabelled {
 		return err

@@ -39,8 +39,6 @@ func isPicture(name string) bool {
 	return slices.Contains([]string{".png", ".jpg", ".jpeg", ".gif"}, strings.ToLower(filepath.Ext(name)))
 }
 
-// listFiles returns the wanted files of a folder and of its subfolders, sorted by name. Names that begin with
-// a dot are left out.
 func listFiles(dir, what string, wanted func(name string) bool) ([]folderFile, error) {
 	var files []folderFile
 	top, err := os.ReadDir(dir)
@@ -74,7 +72,7 @@ func listFiles(dir, what string, wanted func(name string) bool) ([]folderFile, e
 	return files, nil
 }
 
-// shapeOfPictures returns the common shape of all public images, with three channels if any image has colour.
+// shapeOfPictures returns the common shape of all public images.
 func shapeOfPictures(dir string, files []folderFile, size Shape) (Shape, error) {
 	shape := size
 	for i, f := range files {
@@ -101,7 +99,7 @@ func shapeOfPictures(dir string, files []folderFile, size Shape) (Shape, error) 
 	return shape, nil
 }
 
-// openPicture reads the size of an image and, if pixels is true, the pixels. Too many pixels are an error.
+// openPicture reads the size of an image and, if pixels is true, the pixels.
 func openPicture(path string, pixels bool) (cfg image.Config, img image.Image, err error) {
 	f, err := unpack.Open(path)
 	if err != nil {
@@ -141,8 +139,8 @@ func (r *pictureRows) each(visit func(i int, row []float64) error) error {
 	return nil
 }
 
-// resample writes one grey plane, or three planes (red, green, blue), with values in [0, 1]. Each new pixel
-// is the mean of the source pixels that it covers or, if it covers none, the nearest source pixel.
+// resample writes one grey plane, or three colour planes, with values in [0, 1]. A pixel is a mean over the
+// pixels that it covers.
 func resample(dst []float64, img image.Image, shape Shape) {
 	b := img.Bounds()
 	plane := shape.Rows * shape.Cols

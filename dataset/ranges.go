@@ -179,7 +179,6 @@ func (d declared) bins() int {
 	return n
 }
 
-// place returns the bin of a number, or the nearest bin for a number outside all bins.
 func (d declared) place(v float64) int {
 	at, found := slices.BinarySearch(d.edges, v)
 	if !found {
@@ -223,8 +222,8 @@ func (r *Ranges) Ordered() []int {
 	return n
 }
 
-// pick returns the declarations of a table's columns, in the order of the table. An undeclared column is an
-// error, because its encoding would depend on private rows.
+// pick returns the declarations of a table's columns. An undeclared column is an error, because its encoding
+// would depend on private rows.
 func (r *Ranges) pick(t *Table) (*Ranges, error) {
 	if err := noTexts(t.text); err != nil {
 		return nil, err
@@ -259,8 +258,8 @@ func (r *Ranges) pick(t *Table) (*Ranges, error) {
 	return out, nil
 }
 
-// encode returns an encoder of the declared columns. Each category becomes a feature. Numbers are scaled to
-// mean 0 and deviation 1 for bins with probabilities in proportion to the weights. Nil weights are equal.
+// encode returns an encoder of the declared columns. Bins have probabilities in proportion to the weights,
+// which are equal if nil.
 func (r *Ranges) encode(weights [][]float64) *Encoder {
 	e := &Encoder{}
 	for j, d := range r.columns {

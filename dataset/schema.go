@@ -167,7 +167,7 @@ func (s *Schema) pool(in *Table) (p Pool, err error) {
 	return p, nil
 }
 
-// matrix returns all rows, scaled. If visit is not nil, matrix calls visit with each unscaled row.
+// matrix returns all rows, scaled, and calls visit with each unscaled row.
 func (s *Schema) matrix(t *Table, visit func(i int, row []float64)) (blas32.General, error) {
 	count, cols := t.numbers.size()
 	if count > maxNumbers/cols {

@@ -68,7 +68,7 @@ func magicOf(head []byte) string {
 	return ""
 }
 
-// open opens a source. If optional is set, as for public rows, label and unit may be missing from the file.
+// open opens a source. If optional is set, label and unit may be missing.
 func (r Reading) open(src Source, optional bool) (*Table, error) {
 	info, err := os.Stat(src.Path)
 	if err != nil {
@@ -120,8 +120,8 @@ func (r Reading) open(src Source, optional bool) (*Table, error) {
 	return openEmbeddings(src, opt)
 }
 
-// openEmbeddings opens a table whose features are in an NPY file. If no units are given, rows are named by
-// their features and labels.
+// openEmbeddings opens a table whose features are in an NPY file. Rows without units are named by their
+// content.
 func openEmbeddings(src Source, opt CSVOptions) (*Table, error) {
 	if opt.Text != "" {
 		return nil, wrong(src.Path, "has texts as features, and embeddings beside them", "", "give --text or --embeddings")
@@ -220,8 +220,7 @@ func (t *Table) readUnits(path string, optional bool) (err error) {
 	return nil
 }
 
-// unitName returns the name of the unit in a cell. The cells 3 and 3.0 are one unit, because programs that
-// write tables change whole numbers to decimals.
+// unitName returns the name of the unit in a cell. The cells 3 and 3.0 are one unit.
 func unitName(cell string) string {
 	whole, zeros, _ := strings.Cut(cell, ".")
 	if digits := strings.TrimPrefix(whole, "-"); digits == "" || strings.Trim(digits, "0123456789") != "" || strings.Trim(zeros, "0") != "" {
@@ -241,8 +240,7 @@ func (t *Table) setLabels(path string, labels []string, optional bool) (err erro
 	return nil
 }
 
-// readLines reads one name for each of n rows. The file is an NPY array, an idx file of labels, a Parquet
-// file with one column, or a text file with one name per line. A text file may have a header.
+// readLines reads one name for each of n rows, from an NPY, idx, Parquet or text file.
 func readLines(path string, n int) (names []string, err error) {
 	head, err := firstBytes(path)
 	if err != nil {
@@ -311,7 +309,7 @@ func (l *nameList) parquet(f *os.File) ([]string, error) {
 	return l.names, nil
 }
 
-// nameList collects the names in a file within the memory limit of a table. Equal names share memory.
+// nameList collects the names in a file within the memory limit of a table.
 type nameList struct {
 	path     string
 	names    []string

@@ -10,15 +10,16 @@ import (
 )
 
 // splitTable splits the units of a table by a hash of their names into private rows (70 %), pool (20 %) and
-// test rows (10 %). Equal rows without given units are in the same part.
-//
-// The encoder is fitted on the pool. IDs count the rows of each part in the order of the table: "pool/0",
-// "pool/1" and so on. So the ids of the pool, which are released with its labels, do not depend on private
-// rows.
-//
-// If columns are declared, they are encoded as declared, and the pool is drawn from the declaration. Rows of
-// the pool's units are dropped, so private and test rows are the same as without a declaration.
+// test rows (10 %).
 func splitTable(t *Table, p Protocol, keep []string, declared *Ranges) (task Task, err error) {
+	// Equal rows without given units are in the same part.
+	//
+	// The encoder is fitted on the pool. IDs count the rows of each part in the order of the table: "pool/0",
+	// "pool/1" and so on. So the ids of the pool, which are released with its labels, do not depend on
+	// private rows.
+	//
+	// If columns are declared, they are encoded as declared, and the pool is drawn from the declaration. Rows
+	// of the pool's units are dropped, so private and test rows are the same as without a declaration.
 	switch {
 	case t.numbers != nil:
 		defer t.close()
@@ -112,7 +113,7 @@ func (t *Table) enough(parts [3][]int) error {
 		"each part must have rows", "give a table with more units")
 }
 
-// fill sets all fields of the three sets but the features, and returns the rows that are not dropped.
+// fill sets all fields of the three sets but the features, and returns the kept rows.
 func (t *Table) fill(task *Task, parts [3][]int) (kept [3][]int, err error) {
 	for i, set := range task.sets() {
 		*set = Set{Name: t.Name, Classes: task.Classes, Image: task.Image, Provenance: t.Provenance}

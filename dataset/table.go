@@ -240,8 +240,8 @@ func (b *tableBuilder) labelOf(r row) (int, error) {
 	return y, nil
 }
 
-// contentUnit returns a unit name that contains a hash of a row's cells and the number of equal rows so far.
-// So adding or removing a row renames no other row. The group is the name without the number.
+// contentUnit returns a unit name from a row's cells and the number of equal rows so far. So adding a row
+// renames no other row.
 func (b *tableBuilder) contentUnit(cells []string) (unit, group string) {
 	h := sha256.New()
 	for _, c := range cells {
@@ -250,8 +250,7 @@ func (b *tableBuilder) contentUnit(cells []string) (unit, group string) {
 	return b.copies.name([16]byte(h.Sum(nil)))
 }
 
-// interner stores most equal strings only once. It keeps copies, because a cell as read would keep the whole
-// row in memory.
+// interner stores most equal strings only once.
 type interner struct {
 	seed  maphash.Seed
 	known []string

@@ -66,7 +66,6 @@ type Task struct {
 	SiloOf map[string]int
 }
 
-// partNames are the names of a task's sets in ids and messages, in the order of [Task.sets].
 var partNames = [3]string{"private", "pool", "test"}
 
 func (t *Task) sets() [3]*Set { return [3]*Set{&t.Private, &t.Pool, &t.Test} }

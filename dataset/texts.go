@@ -27,8 +27,7 @@ func plainName(path string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(path, ".gz"), ".zst")
 }
 
-// readJSONLines reads a table with a JSON object on each line. All objects have the same keys, which are the
-// names of the columns, sorted. A value is a text, a number, true or false, or null for a missing value.
+// readJSONLines reads a table with a JSON object on each line. All objects must have the same keys.
 func readJSONLines(r io.Reader, path string, opt CSVOptions) (*Table, error) {
 	plain, err := unpack.Reader(r)
 	if err != nil {
@@ -114,8 +113,8 @@ func jsonCells(text []byte) (map[string]string, error) {
 	return cells, nil
 }
 
-// readTextFolder reads a folder with a file for each text, as a table with the columns label and text. The
-// label is the name of the file's folder inside dir, or missing.
+// readTextFolder reads a folder with a file for each text, as columns label and text. The label is the folder
+// of the file.
 func readTextFolder(dir string, opt CSVOptions) (*Table, error) {
 	if !opt.Unlabelled && opt.Label == "" {
 		opt.Label = folderLabel

@@ -185,8 +185,8 @@ func (x *extraction) run(ctx context.Context, out rows) error {
 	return nil
 }
 
-// key returns a SHA-256 hash of everything that the features depend on. It includes the features of fixed
-// test images, which reveal a version or machine that rounds differently.
+// key returns a SHA-256 hash of everything that the features depend on, including features of fixed test
+// images on this machine.
 func (x *extraction) key(ctx context.Context, kind string) ([sha256.Size]byte, error) {
 	if x.keyed != nil {
 		return *x.keyed, nil

@@ -76,10 +76,10 @@ func (c *cosines) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	}
 }
 
-// projections returns the fixed entries of the projections. Entry n is a standard normal number, computed by
-// the method of Box and Muller from the outputs 2n and 2n+1 of SplitMix64 with seed 0 (Steele, Lea, Flood
-// 2014). docs/predict.py repeats this generator.
+// projections returns the fixed entries of the projections.
 func (c *cosines) projections(columns int) []float64 {
+	// Entry n is a standard normal number, computed by the method of Box and Muller from the outputs 2n and
+	// 2n+1 of SplitMix64 with seed 0 (Steele, Lea, Flood 2014). docs/predict.py repeats this generator.
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	uniform := func(n int) float64 {

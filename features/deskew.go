@@ -51,8 +51,8 @@ func (d Deskew) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	}
 }
 
-// moments holds moments of an image whose pixel values are masses: the mass, its centre (cx, cy), and the
-// central second moments mu11 (mixed) and mu02 (along y), divided by the mass.
+// moments are the mass of an image, its centre, and the central second moments mu11 and mu02 divided by the
+// mass.
 type moments struct{ mass, cx, cy, mu11, mu02 float64 }
 
 func measure(img []float32, shape dataset.Shape) moments {
@@ -100,9 +100,10 @@ func newStraightener(shape dataset.Shape) *straightener {
 func (s *straightener) left() int   { return s.shape.Cols + 1 }
 func (s *straightener) stride() int { return s.left() + 2*s.shape.Cols + 1 }
 
-// deskew computes out(x, y) = img(cx + (x-X) + a (y-Y), cy + (y-Y)) by bilinear interpolation, where a =
-// mu11/mu02 and (X, Y) is the middle pixel. It copies the image if the mass is 0 or mu02 is near 0.
+// deskew straightens the strokes of an image by its moments. An image without mass is copied.
 func (s *straightener) deskew(dst, img []float32) {
+	// deskew computes out(x, y) = img(cx + (x-X) + a (y-Y), cy + (y-Y)) by bilinear interpolation, where a =
+	// mu11/mu02 and (X, Y) is the middle pixel. It copies the image if the mass is 0 or mu02 is near 0.
 	m := measure(img, s.shape)
 	if !(m.mass > 0) || !(m.mu02 > 1e-6) {
 		copy(dst, img)

@@ -146,8 +146,7 @@ func (s Standardize) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	})
 }
 
-// toNorm scales v to norm length. A vector of norm below 1e-12 becomes 0, because it is probably a constant
-// vector minus its rounded mean.
+// toNorm scales v to norm length. A vector of norm below 1e-12 becomes 0.
 func toNorm(v []float32, length float64) {
 	norm := math.Sqrt(kernel.SquaredNorm(v))
 	if norm < 1e-12 {
@@ -190,8 +189,8 @@ func (g GroupNorm) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	})
 }
 
-// colour applies the extractor Of to the luminance of a colour image, and appends the mean of each colour
-// plane in each cell of a grid. To a grey image it applies only Of.
+// colour applies the extractor Of to the luminance of a colour image, and appends mean colours of the cells
+// of a grid.
 type colour struct{ Of Extractor }
 
 const colourCells = 4

@@ -8,11 +8,12 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// These constants define the filters of the 2-D scattering transform of Kymatio 0.3, with two scales j and
-// eight angles theta. A filter is psi_{j,theta}(u) = g(u) (exp(i xi <e, u>) - K), where e is the direction of
-// angle (3 - theta) pi/8 and xi = 3 pi/4 2^-j. The Gaussian g has standard deviation sigma = 0.8 2^j along e
-// and 2 sigma across e. K makes the mean of psi zero. The low-pass filter is a round Gaussian with standard
-// deviation 1.6. All filters are summed over five periods in both directions.
+// A filter is psi_{j,theta}(u) = g(u) (exp(i xi <e, u>) - K), where e is the direction of angle (3 - theta)
+// pi/8 and xi = 3 pi/4 2^-j. The Gaussian g has standard deviation sigma = 0.8 2^j along e and 2 sigma across
+// e. K makes the mean of psi zero. The low-pass filter is a round Gaussian with standard deviation 1.6. All
+// filters are summed over five periods in both directions.
+
+// These constants define the filters of the 2-D scattering transform of Kymatio 0.3.
 const (
 	scales  = 2
 	angles  = 8
@@ -94,9 +95,8 @@ func circlePoints(n int) [][2]float64 {
 	return points
 }
 
-// lowPass returns the row-major matrix of the low-pass filter along one dimension. The input has n points at
-// resolution 2^-level. The output has every 2^(2-level)-th point except the first and the last of these: n
-// 2^level/4 - 2 points.
+// lowPass returns the row-major matrix of the low-pass filter along one dimension, from n points at
+// resolution 2^-level.
 func lowPass(n, level int) []float64 {
 	full := n << level
 	const sigma = 0.8 * (1 << (scales - 1))
@@ -130,13 +130,14 @@ func lowPass(n, level int) []float64 {
 	return out
 }
 
-// basis is a real Fourier basis of n points, where n is a multiple of four. It has the cosines of frequencies
-// 0 to n/2 and the sines of frequencies 1 to n/2 - 1. A filter with a real Fourier transform mixes only the
-// four coefficients with the same pair of frequencies.
+// basis has the cosines of frequencies 0 to n/2 and the sines of frequencies 1 to n/2 - 1. A filter with a
+// real Fourier transform mixes only the four coefficients with the same pair of frequencies.
 //
 // Points lie on a circle and are counted from a centre. Point i is i steps after the centre, and point n-i is
 // i steps before the centre. Cosines are even about the centre and sines are odd. So half of the points
 // determine each part of a signal, and products need half of the operations (see [kernel.Mirror]).
+
+// basis is a real Fourier basis of n points, where n is a multiple of four.
 type basis struct{ n int }
 
 type wave struct {
@@ -178,10 +179,9 @@ func (w wave) weight(n int) float64 {
 	return 2 / float64(n)
 }
 
-// bank applies the eight filters of one scale to the spectra of signals in the real basis. A result is a
-// complex signal, given by the coefficients of its real and imaginary parts, times the weights of the inverse
-// transform. The results use the fine basis, or the coarse basis after dropping every other point in both
-// directions.
+// A result is a complex signal, given by the coefficients of its real and imaginary parts, times the weights
+// of the inverse transform. The results use the fine basis, or the coarse basis after dropping every other
+// point in both directions.
 //
 // Let P be the four parts of a real filter, which are even or odd in each frequency (ee, oo, eo, oe, rows
 // first). Let X be the coefficients of a real signal (cc, ss, cs, sc). The filtered signal R + iI has
@@ -201,6 +201,8 @@ func (w wave) weight(n int) float64 {
 // A bank has one entry for each pair of angles theta and -theta. The filters of the last pair are their own
 // mirror images, so this pair has two entries. The weights of sines are negated, such that the difference is
 // C + S. If sum and difference have the same destination, it holds the difference.
+
+// bank applies the eight filters of one scale to the spectra of signals in the real basis.
 type bank [len(anglePairs)][]*kernel.Groups
 
 // anglePairs lists the pairs of angles: theta and -theta, except for the last pair.
@@ -227,8 +229,7 @@ func (s spectrum) parts(angle, k, l int) (ee, oo, eo, oe float64) {
 	return (pp + pm + mp + mm) / 4, (pp - pm - mp + mm) / 4, (pp - pm + mp - mm) / 4, (pp + pm - mp - mm) / 4
 }
 
-// coefficient returns the factor of the input coefficient (a, b) in the output coefficient (sineRow, sineCol,
-// part) of the same frequency, by the table in the comment on bank.
+// coefficient returns the factor of one input coefficient in one output coefficient of a filter (see bank).
 func (s spectrum) coefficient(angle int, a, b wave, sineRow, sineCol bool, part int) float64 {
 	ee, oo, eo, oe := s.parts(angle, a.k, b.k)
 	sameRow := a.sine == sineRow
@@ -251,10 +252,10 @@ func (s spectrum) coefficient(angle int, a, b wave, sineRow, sineCol bool, part 
 	return w
 }
 
-// meeting lists, for each frequency, the basis functions that have this frequency if only every step-th point
-// is kept. For step 2, the cosines of frequencies n/2-k and k are equal on the kept points, and the sines
-// have opposite signs.
+// meeting lists, for each frequency, the basis functions that have this frequency on every step-th point.
 func (b basis) meeting(step int) [][]wave {
+	// For step 2, the cosines of frequencies n/2-k and k are equal on the kept points, and the sines have
+	// opposite signs.
 	all := make([][]wave, b.n/2/step+1)
 	for _, w := range b.waves() {
 		k := w.k
@@ -266,8 +267,7 @@ func (b basis) meeting(step int) [][]wave {
 	return all
 }
 
-// newBank returns the filters of one scale, which read a spectrum from the grid from and write every step-th
-// point, in each direction, to the grid to. The argument step is 1 or 2.
+// newBank returns the filters of one scale between two grids. The argument step is 1 or 2.
 func newBank(s spectrum, to, from grid, step int) bank {
 	var all bank
 	for i, turn := range anglePairs {
@@ -281,7 +281,7 @@ func newBank(s spectrum, to, from grid, step int) bank {
 	return all
 }
 
-// makeGroups returns one filter. The argument symmetric is true if the filter is its own mirror image.
+// makeGroups returns one filter, which may be its own mirror image (symmetric).
 func makeGroups(s spectrum, angle int, symmetric bool, to, from grid, step int) *kernel.Groups {
 	var groups []group
 	rows, cols := basis{s.rows / step}, basis{s.cols / step}
@@ -340,8 +340,7 @@ type outcome struct {
 // negligible is the relative weight of inputs that would not change a float32 sum.
 const negligible = 1e-8
 
-// inputs returns the input coefficients of a class with their weights, either for sines or for cosines along
-// columns.
+// inputs returns the input coefficients of a class with their weights.
 func (s spectrum) inputs(angle int, from grid, down, across []wave, class int, sine bool, out [kernel.GroupOutputs]outcome) (in kernel.GroupInputs) {
 	rows, cols := basis{s.rows}, basis{s.cols}
 	least := negligible * float32(slices.Max(s.hat[angle])/float64(s.rows*s.cols))

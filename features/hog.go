@@ -29,7 +29,7 @@ type HOG struct {
 // 6.
 func StandardHOG() HOG { return HOG{Bins: 16, Cell: 4, Block: 2, Clip: 0.2} }
 
-// normFloor limits the gain of an almost empty block: its square is added to the squared norm of each block.
+// normFloor limits the gain of an almost empty block.
 const normFloor = 0.1
 
 func (h HOG) Name() string {
@@ -66,15 +66,15 @@ type hogGrid struct {
 	shape        dataset.Shape
 	down, across int // number of whole cells
 	ys, xs       []nearCells
-	// plain holds the square roots of the pixels, and root the same with repeated border pixels at both ends
-	// of each line. The gradients have the layout of root. Their directions (turn) are in units of a bin.
+	// plain holds square roots of pixels, and root the same with a border. The directions turn are in units
+	// of a bin.
 	plain, root, length, turn []float32
-	// hist holds the histograms of the cells, with a margin of one cell on every side for unused gradients.
+	// hist holds the histograms of the cells, with a margin of one cell on every side.
 	hist []float32
 }
 
-// nearCells describes the position of a pixel between two cell centres in one dimension: the index of the
-// lower cell, counted from the margin, and the weight of the upper cell.
+// nearCells is a position between two cell centres: the index of the lower cell, and the weight of the upper
+// cell.
 type nearCells struct {
 	lower  int
 	weight float32
@@ -116,11 +116,10 @@ func (g *hogGrid) extract(dst, img []float32) {
 	}
 }
 
-// slack is the number of values that are computed at once. The lines have slack values before and after them.
+// slack is the number of values that are computed at once.
 const slack = 8
 
 // gradients sets length and turn to the lengths and directions of the gradients of the square roots of img.
-// At the border, a pixel replaces its missing neighbour.
 func (g *hogGrid) gradients(img []float32) {
 	kernel.SquareRoots(g.plain, img)
 	rows, cols := g.shape.Rows, g.shape.Cols

@@ -60,8 +60,7 @@ func (p *Packed) Pack(i int, src []float32) error {
 	return nil
 }
 
-// mostUnits is the largest integer. The units of a row are 2^leastExponent, whose inverse is a float32, to
-// 2^mostExponent, which float32 allows.
+// mostUnits is the largest integer. The units of a row are 2^leastExponent to 2^mostExponent.
 const (
 	mostUnits     = math.MaxInt16
 	unitBits      = 15

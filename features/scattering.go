@@ -80,9 +80,7 @@ type axis struct {
 	coarse           folded // at half resolution
 }
 
-// folded holds the transforms along a dimension of n points in the real basis. The inputs are sums and
-// differences of pairs of mirrored points. Points 0 and n/2 are their own mirror images and have half the
-// weight.
+// folded holds the transforms along a dimension of n points, for sums and differences of mirrored points.
 type folded struct {
 	n            int
 	inverse      kernel.Quarters // synthesis
@@ -92,8 +90,7 @@ type folded struct {
 	lowPass      matrix          // low pass of points that are not folded: out x n
 }
 
-// pointsOf returns the number of points after padding, the next multiple of four plus four as in Kymatio, and
-// the number of output points.
+// pointsOf returns the number of points after padding, as in Kymatio, and the number of output points.
 func pointsOf(image int) (padded, out int) {
 	const step = 1 << scales
 	padded = ((image+step)/step + 1) * step
@@ -101,7 +98,7 @@ func pointsOf(image int) (padded, out int) {
 }
 
 // newAxis returns the transforms for an axis of points pixels. Padding reflects the image without repeating
-// the border. Point 0 is the centre of the output points.
+// the border.
 func newAxis(points int) axis {
 	n, out := pointsOf(points)
 	a := axis{in: points, n: n, half: n / 2, out: out}
@@ -169,8 +166,7 @@ func newMirror(m, ke, ko int, even, odd func(i, j int) float64) kernel.Mirror {
 	return kernel.Mirror{Even: newMatrix(m, ke, even).v, Odd: newMatrix(m, ko, odd).v, M: m, KE: ke, KO: ko}
 }
 
-// newHalves returns the product with n inputs and n results, whose coefficients are at(k, i). Results with
-// even k are even about the middle of the inputs, and results with odd k are odd.
+// newHalves returns the product with n inputs and n results, whose coefficients are at(k, i).
 func newHalves(n int, at func(k, i int) float64) kernel.Halves {
 	last := n - 1
 	rows := func(m, first int) []float32 {

@@ -7,7 +7,7 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// together is the number of images in a batch. A point of a grid holds one value of each image.
+// together is the number of images in a batch.
 const together = 2 * lanes
 
 type scatteringMemory struct {
@@ -29,8 +29,7 @@ type scratch struct {
 	out     grid   // moduli averaged along columns and rows
 }
 
-// newScratch allocates memory for signals of rows x cols points. The grid half has an extra row, because the
-// centre row occurs twice. The rows before the centre are stored from the end.
+// newScratch allocates memory for signals of rows x cols points.
 func newScratch(rows, cols, outRows, outCols int) scratch {
 	band, apart := newGrids(4, rows, cols)
 	return scratch{
@@ -108,7 +107,7 @@ func (p *scatteringPlan) coarseAverages(signals []signal, s scratch, spectrum []
 	}
 }
 
-// filter filters one signal, or two signals side by side, for a pair of angles.
+// filter filters one or two signals for a pair of angles.
 func (p *scatteringPlan) filter(s scratch, filters []*kernel.Groups, spectrum []float32, signals int) {
 	for i, f := range filters {
 		sum, difference := s.band[i].data, s.band[1].data
@@ -122,8 +121,7 @@ func (p *scatteringPlan) filter(s scratch, filters []*kernel.Groups, spectrum []
 	}
 }
 
-// moduli computes the moduli of a signal, as sums and differences of columns. If mirrored is set, the two
-// filters are mirror images.
+// moduli computes the moduli of a signal, as sums and differences of columns.
 func (p *scatteringPlan) moduli(s scratch, signal int, mirrored bool, row, col folded) {
 	inverse := [sides]kernel.Quarters{col.inverse, col.inverse}
 	if mirrored {
@@ -190,7 +188,6 @@ type grid struct {
 	row        int // distance between consecutive rows
 }
 
-// newGrid returns a grid with a spare point. An odd number of points per row spreads columns in caches.
 func newGrid(rows, cols int) grid {
 	g := grid{rows: rows, cols: cols, row: (cols | 1) * point}
 	g.data = make([]float32, rows*g.row+point)
@@ -212,7 +209,6 @@ func (g grid) point(row, col int) int { return row*g.row + col*point }
 
 func (g grid) at(row, col int) []float32 { return g.data[g.point(row, col):] }
 
-// across returns strips of columns, with one row per row of the grid. The method down returns strips of rows.
 func (g grid) across(col, step int) kernel.Strips {
 	return kernel.Strips{At: g.point(0, col), Row: step * point, Step: g.row}
 }

@@ -184,8 +184,7 @@ func (f File) Open(ctx context.Context, account ledger.Config) (*Book, error) {
 	return b, nil
 }
 
-// accept returns an error for a ledger that must not be used, for example for a ledger without its head. Open
-// calls accept after reading the ledger and before writing.
+// accept returns an error for a ledger that must not be used. Open calls accept before writing.
 func (b *Book) accept(s ledger.State) error {
 	f := b.file
 	if s.Lines == 0 {
@@ -279,8 +278,8 @@ func Key(path string) (rng.Key, error) {
 	return key, keyfile.Write(path, key)
 }
 
-// secret returns the secret that identifies inputs of the ledger. A missing secret is an error if used is
-// set, because earlier inputs were recorded under it.
+// secret returns the secret that identifies inputs of the ledger. If used is set, a missing secret is an
+// error, because earlier inputs have been recorded under it.
 func (b *Book) secret(used bool) (rng.Key, error) {
 	path := IDFile(b.file.Path)
 	if !used {

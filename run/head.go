@@ -63,15 +63,13 @@ func stateDir() (string, error) {
 	return filepath.Join(base, "pate", "ledgers"), nil
 }
 
-// markFile returns the path of the file that stores the head of the ledger id. The file is in the user's
-// state folder (see the package comment).
+// markFile returns the path of the file that stores the head of the ledger id, in the user's state folder.
 func markFile(id string) (string, error) {
 	dir, err := stateDir()
 	return filepath.Join(dir, id+".head"), err
 }
 
-// indexFile returns the file in the user's state folder (see the package comment) with the id of the last
-// ledger at path.
+// indexFile returns the file in the user's state folder with the id of the last ledger at path.
 func indexFile(path string) (string, error) {
 	dir, err := stateDir()
 	if err != nil {
@@ -153,7 +151,7 @@ func (h *Heads) Of(id string) ([]ledger.Head, error) {
 	return []ledger.Head{h.Beside, h.Mark, h.Given}, nil
 }
 
-// keep writes the head of the ledger to both places. A failure in the user's state folder is only a warning.
+// keep writes the head of the ledger to two places. A failure in the user's state folder is only a warning.
 func (b *Book) keep() error {
 	head := b.Ledger.Head()
 	if err := durable.WriteBytes(HeadFile(b.file.Path), 0o600, formatHead(head)); err != nil {

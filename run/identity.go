@@ -26,8 +26,7 @@ func OtherRun(what string, differ []string, why, fix string) error {
 	return &fault.Error{What: what, Why: why, Fix: fix, Err: ErrOtherRun}
 }
 
-// identity holds all public inputs of a run. Its JSON form is the name of the run on a ledger, and is also
-// written to the folder of the run.
+// identity holds all public inputs of a run. Its JSON form is the name of the run on a ledger.
 type identity struct {
 	Version  int             `json:"run"` // version of this form
 	Kind     string          `json:"kind"`
@@ -67,8 +66,7 @@ func (id identity) tag() (string, error) {
 	return hex.EncodeToString(sum[:8]), err
 }
 
-// parseIdentity parses the name of a run on a ledger. It returns false if the name is not the JSON form of an
-// identity.
+// parseIdentity parses the name of a run. It returns false if the name is no identity.
 func parseIdentity(name string) (id identity, ok bool, err error) {
 	if !strings.HasPrefix(name, `{"run":`) {
 		return id, false, nil
@@ -148,8 +146,8 @@ func (r *Recorded) Read(settings any) error {
 	return nil
 }
 
-// inputsName returns a keyed hash of the private inputs. With a hash without a key, readers of the ledger
-// could confirm a guess of the inputs.
+// inputsName returns a keyed hash of the private inputs. Without a key, readers of the ledger could confirm a
+// guess.
 func inputsName(secret rng.Key, kind string, inputs []byte) (string, error) {
 	return nameOfKey(secret.DeriveBytes(kind, inputs))
 }
@@ -168,8 +166,7 @@ func recordedRuns(book *ledger.Ledger, kind string) ([]Recorded, error) {
 	return runs, nil
 }
 
-// noiseDiffers lists the differences between the noise source of id and another noise source, whose key is ""
-// if unknown.
+// noiseDiffers lists the differences between two sources of noise.
 func (id identity) noiseDiffers(seeded bool, key string) []string {
 	from := map[bool]string{true: "a seed", false: "a secret key"}
 	switch {

@@ -31,8 +31,8 @@ type charged struct {
 	hasKey       bool
 }
 
-// charge writes the key to disk and reserves all events of the run in one batch. If the ledger
-// has a record of the run, charge takes the reservations from the ledger instead.
+// charge writes the key to disk and then reserves all events of the run in one batch. A recorded run gets its
+// old reservations.
 func (s *Session) charge(ctx context.Context) (err error) {
 	var c charged
 	for _, stage := range s.run.Stages {
@@ -147,8 +147,8 @@ func (s *Session) leave(ctx context.Context, stage Stage, c charged, done *Done)
 	return err
 }
 
-// draw draws and commits the outcome of a stage, records the head and renames the file to Out. It returns the
-// hash of the file.
+// draw draws and commits the outcome of a stage, records the head and renames the file. It returns the hash
+// of the file.
 func (s *Session) draw(ctx context.Context, stage Stage, c charged) (sum [sha256.Size]byte, err error) {
 	release := func(out io.Writer) error {
 		hash := sha256.New()

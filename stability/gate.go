@@ -74,7 +74,6 @@ func Pass[T any](g *Gate, r *ledger.Reservation, key rng.Key,
 	return pass(g, 0, r, key, distance, mechanism)
 }
 
-// pass is Pass for a distance that is valid only for the given relation, unless relation is 0.
 func pass[T any](g *Gate, relation accountant.Relation, r *ledger.Reservation, key rng.Key,
 	distance func() (int64, error), mechanism func(rng.Key) (T, error)) (Answer[T], error) {
 	key, err := begin(g.Event(), ledger.Use{Relation: relation, Renyi: !g.dominated}, r, key)

@@ -85,14 +85,16 @@ func (s sample) sensitivityWithin(k int) (most float64) {
 	return most
 }
 
-// smoothSensitivity returns the least bound on the local sensitivity that changes by a factor of at most
-// e^beta between neighbours:
-//
-//	S = max over k of e^(-beta k) A(k) = max over i <= m <= j of (x_j - x_i) e^(-beta (j-i-1)).
-//
-// As i increases, the best j does not decrease: a larger x_i reduces (x_j - x_i) e^(-beta j) less at a larger
-// j. So the search can divide and conquer.
+// smoothSensitivity returns the least bound on the local sensitivity that changes by at most e^beta between
+// neighbours.
 func (s sample) smoothSensitivity(beta float64) (most float64) {
+	// smoothSensitivity returns the least bound on the local sensitivity that changes by a factor of at most
+	// e^beta between neighbours:
+	//
+	//	S = max over k of e^(-beta k) A(k) = max over i <= m <= j of (x_j - x_i) e^(-beta (j-i-1)).
+	//
+	// As i increases, the best j does not decrease: a larger x_i reduces (x_j - x_i) e^(-beta j) less at a
+	// larger j. So the search can divide and conquer.
 	var search func(iLow, iHigh, jLow, jHigh int)
 	search = func(iLow, iHigh, jLow, jHigh int) {
 		if iLow > iHigh {
@@ -145,7 +147,7 @@ type SmoothMedian struct {
 	beta      float64
 }
 
-// medianBits sets the grid: the interval of the median has at least 2^medianBits grid units.
+// medianBits sets the grid: the interval of the median has at least 2^medianBits units.
 const medianBits = 24
 
 func NewSmoothMedian(cfg SmoothMedianConfig) (*SmoothMedian, error) {
@@ -207,17 +209,15 @@ func (m *SmoothMedian) law(data []float64) (median int64, noise *rng.DiscreteLap
 	return int64(s.at(s.median)), noise, err
 }
 
-// grid rounds real answers to multiples of unit before noise is added. The unit is a power of two, so that
-// division by unit is exact.
+// grid rounds answers to multiples of unit, a power of two, before noise is added.
 type grid struct{ unit float64 }
 
-// gridFor returns a grid with size/unit between 2^bits and 2^(bits+1).
 func gridFor(size float64, bits int) grid {
 	_, exponent := math.Frexp(size) // size in [2^(exponent-1), 2^exponent)
 	return grid{math.Ldexp(1, exponent-1-bits)}
 }
 
-// round returns x in units, rounded to an integer and clamped to [-2^52, 2^52]. It returns 0 for NaN.
+// round returns x in units, rounded and clamped to [-2^52, 2^52]. NaN becomes 0.
 func (g grid) round(x float64) int64 {
 	if math.IsNaN(x) {
 		return 0

@@ -94,9 +94,10 @@ func (m *MStab) useLaplace() (err error) {
 	return nil
 }
 
-// useGaussian sets the threshold. It adds up the tail of the noise, from the far end inwards, until the next
-// probability would raise the sum above Delta.
+// useGaussian sets the least threshold for Gaussian noise.
 func (m *MStab) useGaussian() (err error) {
+	// It adds up the tail of the noise, from the far end inwards, until the next probability would raise the
+	// sum above Delta.
 	m.gaussian, err = rng.NewDiscreteGaussian(m.cfg.Sigma)
 	if err != nil {
 		return fmt.Errorf("stability: Sigma: %w", err)
@@ -204,6 +205,8 @@ func gaussianTail(d *rng.DiscreteGaussian, m int64) float64 {
 // Each pi(d+1) is the largest value that both inequalities of (eps, delta)-privacy allow, as in optimal
 // partition selection (Desfontaines et al. 2022). The probabilities are rounded down so that both
 // inequalities stay valid.
+
+// oneShot is the test with the largest probabilities pi(d) of a release at distance d.
 type oneShot struct {
 	release []uint64 // pi(d) in units of 2^-64; pi is 1 beyond the end
 }
@@ -268,7 +271,6 @@ func (m ContinuousLaplace) Law(distance float64) (released, failed float64) {
 	return logLaplaceTail(m.Epsilon * (m.Threshold - distance)), logLaplaceTail(m.Epsilon * (distance - m.Threshold))
 }
 
-// logLaplaceTail returns log P[Z > x] for continuous Laplace noise of scale 1.
 func logLaplaceTail(x float64) float64 {
 	if x >= 0 {
 		return -x - math.Ln2

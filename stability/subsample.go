@@ -137,8 +137,8 @@ type Split struct {
 	records int
 	models  [][]int // record indices of each model, ascending
 	overlap int     // largest number of models that share a record
-	// relation is the only relation under which a changed record moves no other record, or 0 if this is true
-	// of both.
+	// relation is the only relation under which a changed record moves no other record, or 0 for any
+	// relation.
 	relation accountant.Relation
 }
 

@@ -132,8 +132,7 @@ func meanSquaredDistance(x Matrix) float64 {
 	return sum
 }
 
-// roughLandmarks is the number of landmarks for label spreading on a table. A classifier with more landmarks
-// would overfit errors in the spread labels.
+// roughLandmarks is the number of landmarks for label spreading on a table.
 const roughLandmarks = 300
 
 func (p *Pool) rough() *Pool {
@@ -158,8 +157,7 @@ func Projected(columns int) int {
 	return columns
 }
 
-// projected returns a candidate that projects rows on the principal directions and then trains like c, or c
-// if there are few columns. If z has rows, cross-validation uses z as the projected rows.
+// projected returns a candidate that projects rows on the principal directions and then trains like c.
 func (p *Pool) projected(c Candidate, z Matrix) Candidate {
 	if len(p.projection.mean) < projectFrom*p.projection.directions.Cols {
 		return c
@@ -213,9 +211,10 @@ func (m *projectedModel) answer(dst []int, x Matrix, of func(z Matrix) error) er
 	return nil
 }
 
-// Plain returns the model as data. A kernel model includes the projection. A linear model has weights of the
-// original features. Unlike the model, the data do not clip features that are far from the pool's mean.
+// Plain returns the model as data.
 func (m *projectedModel) Plain() *plain.Model {
+	// A kernel model includes the projection. A linear model has weights of the original features. Unlike the
+	// model, the data do not clip features that are far from the pool's mean.
 	p, of := m.projection, m.of.(plain.Describer).Plain()
 	if k := of.Kernel; k != nil {
 		p.describe(k)

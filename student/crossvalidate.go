@@ -69,18 +69,20 @@ func (c *Choice) RightOfKept() int {
 }
 
 const (
-	// If the best candidate leads another by memberErrors standard errors, the other is dropped from the
-	// mean. If it leads the mean by meanErrors, it replaces the mean. Both were chosen on development splits
-	// of letter and optdigits (200 and 600 labels, 5 % wrong). There, memberErrors = 2 costs about 1 point,
-	// and keeping only the best candidate costs 2 to 4.
+	// If the best candidate leads the mean by meanErrors, it replaces the mean. Both were chosen on
+	// development splits of letter and optdigits (200 and 600 labels, 5 % wrong). There, memberErrors = 2
+	// costs about 1 point, and keeping only the best candidate costs 2 to 4.
+
+	// If a candidate trails the best by memberErrors standard errors, it is dropped from the mean.
 	memberErrors = 3
 	meanErrors   = 2
 
-	// favouriteLead is a second condition for the mean to replace a favourite: a lead by this fraction of the
-	// labels. Errors of noisy labels depend on the features. A candidate that learns such errors from
-	// neighbouring rows predicts them too, without being better. With 1,000 to 2,000 labels of MNIST the mean
-	// led by at most 1.25 % (3.6 standard errors), but lost 1.4 points of accuracy. On Fashion-MNIST it led
-	// by 1.9 to 7.3 % and gained 1.8 to 3.3 points.
+	// Errors of noisy labels depend on the features. A candidate that learns such errors from neighbouring
+	// rows predicts them too, without being better. With 1,000 to 2,000 labels of MNIST the mean led by at
+	// most 1.25 % (3.6 standard errors), but lost 1.4 points of accuracy. On Fashion-MNIST it led by 1.9 to
+	// 7.3 % and gained 1.8 to 3.3 points.
+
+	// favouriteLead is the fraction of labels by which the mean must lead to replace a favourite.
 	favouriteLead = .015
 	// If the mean does not lead by the fraction firstLead after firstFolds folds, the favourite is kept.
 	firstFolds = 2
@@ -246,9 +248,7 @@ func (h *heldBack) ask(k, from, to int, model member, x Matrix) error {
 	return probabilities(dense.Rows(h.scores[k], from, to), model, rows)
 }
 
-// keep stores the results in choice, and returns the kept candidates with their powers (see temper) and
-// weights. The mean replaces a favourite if it is right on more labels, by at least the fraction lead of all
-// labels, and by more than errors standard errors (see ahead).
+// keep stores the results in choice, and returns the kept candidates with their powers and weights.
 func (h *heldBack) keep(choice *Choice, favourite bool, errors, lead float64) (kept []int, powers, weights []float64) {
 	scores := slices.Clone(h.scores) // tempered
 	best := 0
@@ -295,7 +295,7 @@ func (h *heldBack) keep(choice *Choice, favourite bool, errors, lead float64) (k
 	return kept, powers, weights
 }
 
-// weighSteps is the number of steps of weigh. More steps would overfit the weights to few labels.
+// weighSteps is the number of steps of weigh.
 const weighSteps = 200
 
 func weigh(scores []Matrix, labels, kept []int) []float64 {
@@ -318,8 +318,7 @@ func weigh(scores []Matrix, labels, kept []int) []float64 {
 	return weights
 }
 
-// ahead reports whether a is right more often than b, by more than errors standard errors. If exactly one of
-// a and b is right on n labels, the standard error is √n.
+// ahead reports whether a is right more often than b, by more than errors standard errors (McNemar).
 func ahead(a, b []bool, errors float64) bool {
 	differ := 0
 	for i := range a {

@@ -14,10 +14,11 @@ const denoiseHeldBack = .2
 
 func denoiseRidges() []float64 { return []float64{ridgeLambda, 1, 10, 30} }
 
-// fitDenoised trains on many noisy labels, half of which may be wrong. A kernel ridge on all labels, with the
-// ridge parameter that is best for held-out labels, predicts the whole pool. These predictions are right far
-// more often than the labels, so the student and its metric are trained on the predictions.
+// fitDenoised trains on many noisy labels, half of which may be wrong.
 func (p *Pool) fitDenoised(ctx context.Context, _ Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
+	// A kernel ridge on all labels, with the ridge parameter that is best for held-out labels, predicts the
+	// whole pool. These predictions are right far more often than the labels, so the student and its metric
+	// are trained on the predictions.
 	labelled, present, err := released(labels, p.Len(), classes)
 	if err != nil {
 		return nil, err

@@ -10,8 +10,8 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// graph is a symmetric weighted neighbour graph in compressed rows. The neighbours of row i are
-// to[start[i]:start[i+1]]. Weights are scaled so that the largest eigenvalue is 1.
+// graph is a symmetric weighted neighbour graph in compressed rows: the neighbours of row i are
+// to[start[i]:start[i+1]].
 type graph struct {
 	start  []int32
 	to     []int32
@@ -20,12 +20,11 @@ type graph struct {
 	width  float64       // mean squared distance to the farthest neighbour
 }
 
-// localScale is the rank of the neighbour whose distance divides the distances from a row (Zelnik-Manor and
-// Perona 2004, who also use the 7th).
+// localScale is the rank of the neighbour whose distance scales the distances from a row (Zelnik-Manor and
+// Perona 2004).
 const localScale = 7
 
-// candidates·k is the number of nearest rows that the pool stores for each row. If the metric changes, the
-// new k nearest rows are chosen among these. On MNIST this is as good as a search among all rows.
+// candidates·k is the number of nearest rows that the pool stores for each row.
 const candidates = 4
 
 type neighbours struct {
@@ -109,9 +108,10 @@ func (r *ranking) add(row int32, d float32) {
 	r.near[at], r.dist[at] = row, d
 }
 
-// graph connects every row to its first k neighbours. The weight of rows a and b is exp(-|a-b|²/(s_a s_b)),
-// where s is the distance of a row to its localScale-th neighbour.
+// graph connects every row to its first k neighbours.
 func (f neighbours) graph(k int) *graph {
+	// The weight of rows a and b is exp(-|a-b|²/(s_a s_b)), where s is the distance of a row to its
+	// localScale-th neighbour.
 	if f.k == 0 { // a single row
 		start := make([]int32, 2)
 		return &graph{start: start, matrix: kernel.NewSparse(1, start, nil, nil)}
@@ -137,7 +137,6 @@ func (f neighbours) graph(k int) *graph {
 }
 
 // nearest sets near and dist to the rows closest to row self and their squared distances, in ascending order.
-// The slice dots holds the products of row self with all rows.
 func nearest(near []int32, dist []float32, dots, norms []float32, self int) {
 	r := ranking{near: near, dist: dist}
 	own, limit := norms[self], r.limit()
@@ -191,19 +190,21 @@ func (g *graph) join(f neighbours, k int, weight func(i, e int) float32) {
 }
 
 const (
-	// alpha is the weight of the neighbours in a row's soft label. On the development split of public MNIST,
-	// .95 and .98 differ by at most .002.
+	// On the development split of public MNIST, .95 and .98 differ by at most .002.
+
+	// alpha is the weight of the neighbours in a row's soft label.
 	alpha = .97
-	// iterations is the number of iterations of spread. The remaining error is below
-	// 2·((1-√(1-alpha²))/alpha)^iterations, 3e-4.
+	// The remaining error is below 2·((1-√(1-alpha²))/alpha)^iterations, 3e-4.
+
+	// iterations is the number of iterations of spread.
 	iterations = 36
 )
 
-// spread solves F = alpha·W·F + (1-alpha)·Y and divides each row by its sum (Zhou et al. 2004). Y holds the
-// released labels, and column maps classes to the columns of Y. All eigenvalues of W are between -1 and 1, so
-// spread uses Chebyshev's iteration (Golub and Varga 1961). The result of a row too far from all labels is
-// zero.
+// spread solves F = alpha·W·F + (1-alpha)·Y and divides each row by its sum (Zhou et al. 2004).
 func (g *graph) spread(ctx context.Context, labels, column []int, classes int) (Matrix, error) {
+	// 2004). Y holds the released labels, and column maps classes to the columns of Y. All eigenvalues of W
+	// are between -1 and 1, so spread uses Chebyshev's iteration (Golub and Varga 1961). The result of a row
+	// too far from all labels is zero.
 	n := len(labels)
 	f, next := dense.New(n, classes), dense.New(n, classes)
 	for i, y := range labels {
@@ -250,12 +251,12 @@ func (g *graph) spread(ctx context.Context, labels, column []int, classes int) (
 	return f, nil
 }
 
-// centre subtracts each class's fraction of the released labels from every row that is not zero, unless the
-// labels contradict classes of equal size. Far from all labels a soft label is about this fraction, so only
-// the difference is evidence. Without centre, a class with more labels by chance or noise would win
-// everywhere. On the development split of optdigits at epsilon 2, the gain is 3 points with 50 to 200 labels
-// (10 to 50 % wrong). With one frequent class, as in Adult, centring would lose 3 points.
+// centre subtracts each class's fraction of the released labels from every row that is not zero.
 func centre(soft Matrix, labels, column []int) {
+	// Far from all labels a soft label is about this fraction, so only the difference is evidence. Without
+	// centre, a class with more labels by chance or noise would win everywhere. On the development split of
+	// optdigits at epsilon 2, the gain is 3 points with 50 to 200 labels (10 to 50 % wrong). With one
+	// frequent class, as in Adult, centring would lose 3 points.
 	counts, total := make([]float64, soft.Cols), 0.
 	for _, y := range labels {
 		if y != Unlabelled {
@@ -281,8 +282,7 @@ func centre(soft Matrix, labels, column []int) {
 	}
 }
 
-// even reports whether counts may come from classes of equal size: Pearson's statistic exceeds its mean by at
-// most 3 standard deviations.
+// even reports whether counts may come from classes of equal size, by Pearson's statistic.
 func even(counts []float64, total float64) bool {
 	expected, statistic := total/float64(len(counts)), 0.
 	for _, n := range counts {

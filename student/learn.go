@@ -157,7 +157,7 @@ func Learn(ctx context.Context, x Matrix, labels []int, classes int, c LearnerCo
 	return l.Fit(ctx, labels, classes, rnd)
 }
 
-// partOf returns at most MaxSpread indices below n, in ascending order. It prefers labelled rows.
+// partOf returns at most MaxSpread indices below n, in ascending order, labelled rows first.
 func partOf(n int, labelled []int, rnd *rand.Rand) []int {
 	is, rows := make([]bool, n), make([]int, 0, MaxSpread)
 	if n <= MaxSpread {
@@ -270,8 +270,8 @@ func checkMatrix(m Matrix) error {
 	return nil
 }
 
-// forBlocks calls do for consecutive blocks of rows, on one goroutine per processor, until ctx ends. All
-// calls on one goroutine share a scratch. The function do may write only to its rows and its scratch.
+// forBlocks calls do for blocks of rows on all processors until ctx ends. The function do may write only to
+// its rows and its scratch.
 func forBlocks[S any](ctx context.Context, n int, do func(scratch *S, from, to int)) error {
 	blocks := (n + blockRows - 1) / blockRows
 	scratches := make([]S, min(runtime.GOMAXPROCS(0), blocks))

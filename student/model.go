@@ -17,7 +17,7 @@ type model struct {
 	ridge      *ridge
 }
 
-// absent is the score of classes without a released label. It is below every score of the ridge regression.
+// absent is the score of classes without a released label.
 const absent = -1e6
 
 func (m *model) of(classes int, present []int) *model {
@@ -114,7 +114,7 @@ func checkScores(dst, x Matrix, classes int) error {
 	return nil
 }
 
-// probabilities sets dst to the scores of a model, clipped to [0, 1] and divided by their sum unless it is 0.
+// probabilities sets dst to the scores of a model, clipped to [0, 1] and divided by their sum.
 func probabilities(dst Matrix, model member, x Matrix) error {
 	if err := model.Scores(dst, x); err != nil {
 		return fmt.Errorf("student: %w", err)
@@ -143,11 +143,11 @@ func temper(scores Matrix, power float64) {
 	}
 }
 
-// doubt is added to the probabilities of a candidate, to limit the loss if the true label has probability 0.
+// doubt is added to the probabilities of a candidate.
 const doubt = 0.01
 
-// bestPower returns the power for temper with which the labels are most probable: temperature scaling (Guo et
-// al. 2017). The power is below 1 for an overconfident candidate, and above 1 for an underconfident one.
+// bestPower returns the power for temper with which the labels are most probable (temperature scaling, Guo et
+// al. 2017).
 func bestPower(scores Matrix, labels []int) float64 {
 	best, least := 1., math.Inf(1)
 	trial := dense.New(scores.Rows, scores.Cols)

@@ -18,7 +18,7 @@ import (
 
 var errEigen = errors.New("student: eigenvalues did not converge")
 
-// projection maps x to (x - mean)·scale·directions, the principal components divided by variance^whiten.
+// projection maps x to (x - mean)·scale·directions, principal components divided by variance^whiten.
 type projection struct {
 	mean       []float64
 	scale      float64 // 1 / root mean square of the centred pool
@@ -26,13 +26,14 @@ type projection struct {
 }
 
 const (
-	// A random subspace with oversample additional directions converges to the leading subspace in a few
-	// passes over the pool (Halko et al. 2011).
+	// oversample is the number of additional directions of a random subspace (Halko et al. 2011).
 	oversample = 16
 	passes     = 2
 
-	// A component is divided by its variance to the power of whiten, where .5 is full whitening. On public
-	// MNIST (development split, 200 labels) accuracy is .9735 at 0, .9748 at .1, .9745 at .2 and .9728 at .3.
+	// On public MNIST (development split, 200 labels) accuracy is .9735 at 0, .9748 at .1, .9745 at .2 and
+	// .9728 at .3.
+
+	// A component is divided by its variance to the power of whiten, where .5 is full whitening.
 	whiten = .1
 
 	far = 1e6 // largest scaled feature, so that unusual rows do not overflow
@@ -189,15 +190,18 @@ func eigen(m Matrix) ([]float64, blas64.General, error) {
 	return values, blas64.General{Rows: n, Cols: n, Stride: n, Data: a.Data}, nil
 }
 
-// shrink is the weight of isotropic variance in the within-class metric. On the development split of public
-// MNIST, the accuracies for .3, 1 and 3 differ by less than .001.
+// On the development split of public MNIST, the accuracies for .3, 1 and 3 differ by less than .001.
+
+// shrink is the weight of isotropic variance in the within-class metric.
 const shrink = 1
 
-// withinClass returns the linear map that shrinks directions in which rows of one class differ: (W/mean +
-// shrink)^-1/2, where W is the within-class covariance of z and mean is the mean of its eigenvalues
-// (regularised discriminant analysis, Friedman 1989). The slice answers holds the classes of the rows.
-// Unlabelled rows are skipped.
+// withinClass returns the linear map that shrinks directions in which rows of one class differ (Friedman
+// 1989).
 func withinClass(z Matrix, answers []int, classes int) (Matrix, error) {
+	// withinClass returns the linear map that shrinks directions in which rows of one class differ: (W/mean +
+	// shrink)^-1/2, where W is the within-class covariance of z and mean is the mean of its eigenvalues
+	// (regularised discriminant analysis, Friedman 1989). The slice answers holds the classes of the rows.
+	// Unlabelled rows are skipped.
 	centred := dense.New(z.Rows, z.Cols)
 	means, counts := make([]float64, classes*z.Cols), make([]float64, classes)
 	for i, y := range answers {

@@ -16,6 +16,8 @@ const (
 	// last neighbour. The penalty in the kernel's norm is ridgeLambda. Against float32 rounding, ridgeFloor
 	// is a penalty in the Euclidean norm, relative to the mean diagonal. All were chosen on the development
 	// split of public MNIST. A factor of 2 in ridgeWidth or ridgeLambda costs less than .001.
+
+	// The kernel is exp(-ridgeWidth·|a-b|²/width), and its penalty is ridgeLambda.
 	ridgeWidth  = .5
 	ridgeLambda = .1
 	ridgeFloor  = 1e-5
@@ -23,9 +25,11 @@ const (
 	gramRows = 1024 // number of rows per block
 )
 
+// ridge solves (KᵀK + ridgeLambda·M) a = Kᵀ(y - mean y). K is the kernel between training rows and landmarks,
+// and M is the kernel between landmarks.
+
 // ridge is kernel ridge regression on class indicators, restricted to functions that landmark rows span
-// (Nyström). It solves (KᵀK + ridgeLambda·M) a = Kᵀ(y - mean y). K is the kernel between training rows and
-// landmarks, and M is the kernel between landmarks.
+// (Nyström).
 type ridge struct {
 	rbf       dense.RBF
 	landmarks Matrix // landmarks x components
@@ -157,7 +161,7 @@ func (r *ridge) inner() Matrix {
 	return k
 }
 
-// interpolate solves (M + lambda) a = y - 1/2. Row i of y has a 1 in column[labels[i]], and otherwise zeros.
+// interpolate solves (M + lambda) a = y - 1/2 for class indicators y.
 func (r *ridge) interpolate(labels, column []int, classes int, lambda float32) error {
 	system := r.inner()
 	r.coef, r.mean = dense.New(len(labels), classes), slices.Repeat([]float32{.5}, classes)
@@ -177,10 +181,10 @@ func (r *ridge) interpolate(labels, column []int, classes int, lambda float32) e
 	return nil
 }
 
-// solve returns (gram + lambda·inner + floor·I)⁻¹ target. It reads only the upper triangles. The number
-// floor is small. As long as the matrix in brackets is not positive definite after rounding, solve multiplies
-// floor by 10.
+// solve returns (gram + lambda·inner + floor·I)⁻¹ target for a small number floor.
 func solve(gram, inner, target Matrix, lambda float64) (Matrix, error) {
+	// It reads only the upper triangles. The number floor is small. As long as the matrix in brackets is not
+	// positive definite after rounding, solve multiplies floor by 10.
 	m := inner.Rows
 	trace := 0.
 	for i := range m {

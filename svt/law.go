@@ -99,8 +99,8 @@ func sum(xs []float64) (total float64) {
 	return total
 }
 
-// states holds the quadrature points of the threshold noise: their weights, and for each value the
-// probabilities of "below" and "above" at each point.
+// states holds quadrature points of the threshold noise, with weights, and P[below] and P[above] for each
+// value.
 type states struct {
 	weights []float64
 	below   [][]float64 // [value][point]
@@ -163,9 +163,10 @@ func (l Law) lattice(span float64) (points, weights []float64) {
 	return points, weights
 }
 
-// quadrature returns Gauss-Legendre points and weights. The integrand is analytic except where the threshold
-// noise is 0 or a value equals the noisy threshold, so panels end at these points.
+// quadrature returns Gauss-Legendre points and weights.
 func (l Law) quadrature(values []float64, span float64) (points, weights []float64) {
+	// The integrand is analytic except where the threshold noise is 0 or a value equals the noisy threshold,
+	// so panels end at these points.
 	const order = 16
 	low, high := -l.ThresholdNoise.reach(), l.ThresholdNoise.reach()
 	if l.ThresholdNoise.Kind != Gaussian {

@@ -127,12 +127,12 @@ func (m *MSvec) LawAt(distance int64) (released, refused float64) {
 	return sumTail(m.cfg.Lambda, 2*m.cfg.Lambda, need), sumTail(m.cfg.Lambda, 2*m.cfg.Lambda, 1-need)
 }
 
-// sumTail returns log P[X + Y >= m] for discrete Laplace noises of two different scales. Let r_i =
-// e^(-1/b_i), u_i = r_i + 1/r_i = 2 cosh(1/b_i) and c_i = tanh(1/(2 b_i)). Partial fractions of the
-// generating function give
-//
-//	P[X + Y = k] = c_1 c_2 (2 sinh(1/b_1) r_2^|k| - 2 sinh(1/b_2) r_1^|k|)/(u_1 - u_2)
+// sumTail returns log P[X + Y >= m] for discrete Laplace noises of two different scales.
 func sumTail(b1, b2 float64, m int64) float64 {
+	// Let r_i = e^(-1/b_i), u_i = r_i + 1/r_i = 2 cosh(1/b_i) and c_i = tanh(1/(2 b_i)). Partial fractions of
+	// the generating function give
+	//
+	//	P[X + Y = k] = c_1 c_2 (2 sinh(1/b_1) r_2^|k| - 2 sinh(1/b_2) r_1^|k|)/(u_1 - u_2)
 	if m <= 0 {
 		return math.Log1p(-math.Exp(sumTail(b1, b2, 1-m)))
 	}

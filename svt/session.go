@@ -74,7 +74,6 @@ func (u *run[A]) ask(query uint64, value int64, answer func(above bool) A) (A, e
 	return a, nil
 }
 
-// Left returns how many more queries may be above the threshold, or be refused, before the run stops.
 func (u *run[A]) Left() int {
 	u.mu.Lock()
 	defer u.mu.Unlock()

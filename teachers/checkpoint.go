@@ -19,8 +19,6 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// checkpoint is a folder with one file per finished teacher:
-//
 //	magic "pate teacher 1\n"                                     15 bytes
 //	fingerprint of the run                                       32 bytes
 //	teachers, teacher, queries, classes                       4 x 8 bytes
@@ -29,6 +27,8 @@ import (
 //	SHA-256 of all the above                                     32 bytes
 //
 // Integers are little-endian.
+
+// checkpoint is a folder with one file per finished teacher.
 type checkpoint struct {
 	cfg     Config
 	queries int
@@ -56,8 +56,7 @@ func (c *checkpoint) path(t int) string {
 	return filepath.Join(c.cfg.Checkpoint, fmt.Sprintf("teacher-%07d.votes", t))
 }
 
-// head returns the header of teacher t's file: magic, fingerprint, sizes and t. Files of other runs have
-// other headers.
+// head returns the header of teacher t's file. Files of other runs have other headers.
 func (c *checkpoint) head(t int) []byte {
 	b := append([]byte(checkpointMagic), c.cfg.Fingerprint[:]...)
 	for _, n := range []int{c.cfg.Teachers, t, c.queries, c.classes} {
@@ -66,8 +65,8 @@ func (c *checkpoint) head(t int) []byte {
 	return b
 }
 
-// bind returns a keyed hash of header, queries and teacher t's data. A reader without the key learns nothing
-// from it. It does not cover the data of other teachers, which do not affect these votes.
+// bind returns a keyed hash of header, queries and teacher t's data, from which a reader without the key
+// learns nothing.
 func (c *checkpoint) bind(t int, share Dataset) []byte {
 	h := sha256.New()
 	h.Write(c.head(t))
@@ -115,8 +114,7 @@ func (c *checkpoint) load(t int, share Dataset, column []int) (bool, error) {
 	return true, nil
 }
 
-// foreignOrDamaged returns an error for an intact file of another run. For a damaged file it returns nil, and
-// the teacher is trained again.
+// foreignOrDamaged returns an error for an intact file of another run, and nil for a damaged file.
 func (c *checkpoint) foreignOrDamaged(f *os.File, t int) error {
 	info, err := f.Stat()
 	if err != nil {

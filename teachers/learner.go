@@ -127,8 +127,7 @@ func Constant(data Dataset) (c Classifier, ok bool) {
 	}}, true
 }
 
-// begin refuses invalid data and a context that has ended. For data with fewer than two classes it returns
-// the constant model, and otherwise nil.
+// begin refuses invalid data. For fewer than two classes it returns the constant model, and otherwise nil.
 func begin(ctx context.Context, kind string, data Dataset) (Classifier, error) {
 	if err := data.Validate(); err != nil {
 		return nil, err

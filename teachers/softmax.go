@@ -25,8 +25,7 @@ type Softmax struct {
 	Iterations int     // maximum number of steps, 0 means 100
 }
 
-// The descent ends at a gradient of gradientTolerance times the gradient at zero. A smaller gradient does not
-// change predictions, and float32 products are exact to about 1e-6.
+// The descent ends at gradientTolerance times the gradient at zero.
 const gradientTolerance = 1e-4
 
 func (Softmax) Reproducible() bool { return true }
@@ -142,11 +141,11 @@ func (m *softmaxModel) score(dst, x Matrix) error {
 	return nil
 }
 
-// minimise minimises a convex function by limited-memory BFGS, starting at x and overwriting x. The function
-// f returns its value at x and sets grad to its gradient. The descent ends when the largest gradient entry is
-// at most tolerance times its first value, when rounding keeps f from decreasing, or after the given number
-// of steps. It fails only if ctx ends.
+// minimise minimises a convex function by limited-memory BFGS, starting at x and overwriting x.
 func minimise(ctx context.Context, f func(grad, x []float64) float64, x []float64, steps int, tolerance float64) error {
+	// The function f returns its value at x and sets grad to its gradient. The descent ends when the largest
+	// gradient entry is at most tolerance times its first value, when rounding keeps f from decreasing, or
+	// after the given number of steps. It fails only if ctx ends.
 	at, grad := slices.Clone(x), make([]float64, len(x))
 	value := f(grad, at)
 	move := func(to []float64) {

@@ -37,7 +37,7 @@ type Config struct {
 	Progress func(done, total int)
 }
 
-// queryRows is the number of queries per call of a model. Train checks ctx between calls.
+// queryRows is the number of queries between two checks of ctx.
 const queryRows = 2000
 
 const savesAtOnce = 8
@@ -175,8 +175,8 @@ hand:
 	return e.votes, nil
 }
 
-// teacher trains teacher t or loads the votes from the checkpoint, and fills column t of the votes. The file
-// is saved in the background. If this fails, fail is called with the error.
+// teacher trains teacher t or loads its votes, and fills column t. The file is saved in the background, and
+// fail gets an error.
 func (e *ensemble) teacher(ctx context.Context, t int, fail func(t int, err error)) error {
 	data := e.share(t)
 	column := make([]int, e.queries.Rows)

@@ -8,12 +8,11 @@ import (
 )
 
 const (
-	// unitsAtOnce is the number of units per block. Samples are drawn for multiples of eight units.
+	// unitsAtOnce is the number of units per block.
 	unitsAtOnce = 192
 	// rowsAtOnce is the number of private rows per product.
 	rowsAtOnce = 192
-	// panelRows is the number of questions per product. The products of a panel with rowsAtOnce rows fit into
-	// the L2 cache. The number of cache lines per row is odd.
+	// panelRows is the number of questions per product, for products that fit into the L2 cache.
 	panelRows = 496
 )
 
@@ -57,8 +56,7 @@ func newPanels(x dense.Matrix) (panels []*panel) {
 
 func (p *panel) rows() int { return len(p.norms) }
 
-// squared computes the squared distance of two rows. Its arguments are the squared norms of the rows and
-// their product. Overflow gives +Inf.
+// squared computes the squared distance of two rows from their squared norms and their product.
 func squared(norm, other float64, product float32) float32 {
 	d := float32(norm + other - 2*float64(product))
 	if !(d <= math.MaxFloat32 && d >= -math.MaxFloat32) {
@@ -75,8 +73,8 @@ func below(x float64) float32 {
 	return f
 }
 
-// offerRow offers all questions of a panel to a unit with one row. products holds the products of this row
-// with the questions. A distance is computed only if the product does not exclude the question.
+// offerRow offers a unit with one row to all questions of a panel. The slice products holds its products with
+// the questions.
 func (n *nearest) offerRow(p *panel, products []float32, norm float64, label int32) {
 	floor := n.floor(norm, p.largest)
 	for j := range chances(products, p.halves[:len(products)], &floor) {
@@ -85,8 +83,8 @@ func (n *nearest) offerRow(p *panel, products []float32, norm float64, label int
 	}
 }
 
-// offerSample offers units with one row each to question q of a panel. The argument first is the index of the
-// first of these units. Units without a bit in marks are skipped.
+// offerSample offers units with one row each, from index first on, to question q. Units without a bit in
+// marks are skipped.
 func (n *nearest) offerSample(p *panel, q int, products []float32, g grouped, first int, largest float64, marks []byte) {
 	floor := n.floor(p.norms[q], largest)
 	for i := range chances(products, g.halves[first:first+len(products)], &floor) {
@@ -113,15 +111,15 @@ func chances(products, halves []float32, floor *float32) func(yield func(j int) 
 }
 
 // floor returns a lower limit for products of a row with other rows whose largest squared norm is largest.
-// Let D be the largest squared distance that n keeps. If a product minus half the squared norm of the other
-// row is below the limit, the squared distance is at least D. -Inf and NaN exclude no row.
-//
-// Proof. Let N and T be the squared norms of the row and of the other row, and P their product. Rounding is
-// monotone, and halves are rounded down. So if the rounded P - halves is below the limit, the exact P - T/2
-// is also below it. Then N + T - 2P exceeds D by twice the amount that the limit subtracts. This excess is
-// larger than the rounding errors of the limit and of N + T in squared. The other roundings in squared are
-// monotone, and D is a float32. So the result of squared is at least D.
 func (n *nearest) floor(norm, largest float64) float32 {
+	// Let D be the largest squared distance that n keeps. If a product minus half the squared norm of the
+	// other row is below the limit, the squared distance is at least D. -Inf and NaN exclude no row.
+	//
+	// Proof. Let N and T be the squared norms of the row and of the other row, and P their product. Rounding
+	// is monotone, and halves are rounded down. So if the rounded P - halves is below the limit, the exact P
+	// - T/2 is also below it. Then N + T - 2P exceeds D by twice the amount that the limit subtracts. This
+	// excess is larger than the rounding errors of the limit and of N + T in squared. The other roundings in
+	// squared are monotone, and D is a float32. So the result of squared is at least D.
 	if !n.full {
 		return float32(math.Inf(-1))
 	}
@@ -145,8 +143,8 @@ func (b *block) multiply(p *panel, g grouped, from, to int) {
 
 func of[T any](p *panel, x []T, unit int) []T { return x[unit*p.rows() : (unit+1)*p.rows()] }
 
-// measure sets distance and label of each unit in [from, to) to those of the unit's nearest row. If two rows
-// are equally near, the earlier row counts. The range has at most unitsAtOnce units.
+// measure sets distance and label of at most unitsAtOnce units to those of each unit's nearest row. A tie
+// goes to the earlier row.
 func (b *block) measure(p *panel, g grouped, from, to int) {
 	unit := from
 	for first := g.starts[from]; first < g.starts[to]; first += rowsAtOnce {

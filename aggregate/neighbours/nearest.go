@@ -10,9 +10,7 @@ func before(a, b near) bool {
 	return a.distance < b.distance || a.distance == b.distance && a.at < b.at
 }
 
-// nearest keeps the k nearest of all offered candidates. The caller must offer them in ascending order of
-// index. nearest stores up to 2k candidates and then drops all except k, so the cost of offer does not depend
-// on k.
+// nearest keeps the k nearest candidates. The caller must offer candidates in ascending order of index.
 type nearest struct {
 	k    int
 	kept []near
@@ -22,8 +20,7 @@ type nearest struct {
 
 func (n *nearest) reset(k int) { *n = nearest{k: k, kept: n.kept[:0]} }
 
-// beyond reports whether a candidate at this distance would be dropped. If two are equally near, the earlier
-// one is kept.
+// beyond reports whether a candidate at this distance would be dropped. A tie keeps the earlier candidate.
 func (n *nearest) beyond(distance float32) bool { return n.full && !(distance < n.last) }
 
 func (n *nearest) offer(place near) {
@@ -40,7 +37,7 @@ func (n *nearest) first() []near {
 	return n.kept
 }
 
-// cut keeps the k candidates with the smallest distances, by quickselect (Hoare 1961).
+// cut keeps the k nearest candidates, by quickselect (Hoare 1961).
 func (n *nearest) cut() {
 	h := n.kept
 	if len(h) < n.k {

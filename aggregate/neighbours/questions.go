@@ -140,7 +140,7 @@ type ballot struct {
 	places  []nearest // one per unit
 }
 
-// vote adds the votes of units [from, to), at most unitsAtOnce of them.
+// vote adds the votes of at most unitsAtOnce units.
 func (b *ballot) vote(g grouped, panels []*panel, votes, from, to int) {
 	places := b.places[:to-from]
 	for u := range places {

@@ -52,9 +52,10 @@ type grouped struct {
 	starts []int
 }
 
-// group sorts the rows by unit. Units keep the order of their first rows, and the rows of a unit keep their
-// order. So removing a unit does not change the order of other units.
+// group sorts the rows by unit.
 func (r Rows) group() grouped {
+	// Units keep the order of their first rows, and the rows of a unit keep their order. So removing a unit
+	// does not change the order of other units.
 	place := make(map[string]int, len(r.Units))
 	var of [][]int
 	for i, u := range r.Units {

@@ -119,7 +119,7 @@ func (c cases) search(ctx context.Context, goal Goal, most int) ([]Alternative, 
 	return c.meeting(ctx, settings, goal)
 }
 
-// maxSearched is the number of examples for a search. The found settings are evaluated on all examples.
+// maxSearched is the number of examples for a search of settings.
 const maxSearched = 2000
 
 func (c cases) thinned(limit int) cases {
@@ -145,7 +145,6 @@ func (c cases) accurate(ctx context.Context, s aggregate.Setting, goal Goal) (Al
 	}
 }
 
-// fewer returns s with 1 % fewer queries, or 3 % after two tries, and with lower Gaussian noise accordingly.
 func fewer(s aggregate.Setting, tries int) aggregate.Setting {
 	less := func(n int) int {
 		if tries > 1 {

@@ -10,15 +10,16 @@ import (
 	"github.com/pate-go/pate/aggregate"
 )
 
-// confidentSettings returns good settings of Confident-GNMax. The Rényi divergence of Gaussian noise at order
-// a is a times a number, rho. So with Q queries and A answers the budget is
-//
-//	Q/(2 sigma1^2) + A/sigma2^2 = rho.
-//
-// The search is a grid over the threshold, Q and the fraction of rho for tests. A is the expected number of
-// answers plus -1 to 3 standard deviations. The result is the best setting, and the best setting at each of
-// the thresholds of 20, 40, ... % of the votes.
+// confidentSettings returns good settings of Confident-GNMax.
 func (c cases) confidentSettings(ctx context.Context, goal Goal, most int) ([]aggregate.Setting, error) {
+	// The Rényi divergence of Gaussian noise at order a is a times a number, rho. So with Q queries and A
+	// answers the budget is
+	//
+	//	Q/(2 sigma1^2) + A/sigma2^2 = rho.
+	//
+	// The search is a grid over the threshold, Q and the fraction of rho for tests. A is the expected number
+	// of answers plus -1 to 3 standard deviations. The result is the best setting, and the best setting at
+	// each of the thresholds of 20, 40, ... % of the votes.
 	single, err := calibrated(ctx, GNMax, 1, goal)
 	if errors.Is(err, accountant.ErrNoBracket) {
 		return nil, nil
@@ -88,8 +89,7 @@ type candidate struct {
 	correct float64
 }
 
-// pick returns the best setting of all rows, and the best setting of each row whose index is a multiple of
-// every.
+// pick returns the best setting of all rows, and of each row whose index is a multiple of every.
 func pick(best []candidate, every int) []aggregate.Setting {
 	top := 0
 	for row := range best {
@@ -160,8 +160,7 @@ func byLargest(largest []int64) []largestGroup {
 	return groups
 }
 
-// right returns the expected number of correct answers, interpolated between sigmas, or 0 for a sigma outside
-// the table. The slice pass holds the probability of an answer in each group.
+// right returns the expected number of correct answers, for the probability pass of an answer in each group.
 func (t *accuracyTable) right(sigma float64, pass []float64) float64 {
 	at := math.Log(sigma/t.sigmas[0]) / math.Log(sigmaRatio)
 	if at < 0 || at > float64(len(t.sigmas)-1) {

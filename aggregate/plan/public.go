@@ -29,8 +29,7 @@ const (
 	roughExamples   = 150
 )
 
-// smallCorrelation is the second correlation that a plan must cover if an accuracy or a share is declared,
-// but no correlation.
+// smallCorrelation is a second correlation that a plan must cover if none is declared.
 const smallCorrelation = 0.1
 
 type world struct {
@@ -39,8 +38,7 @@ type world struct {
 	only  bool    // the world is for the check of a plan only: no setting is searched in it
 }
 
-// worlds returns simulated votes for each assumed correlation. The plurality counts as correct. The expected
-// labels of a plan are computed on the first world.
+// worlds returns simulated votes for each assumed correlation. The plurality counts as correct.
 func (p Public) worlds(queries int) ([]world, error) {
 	if p.Share > 0 {
 		return p.sharing(queries)
@@ -156,8 +154,8 @@ func (p Public) enough(a Alternative, goal Goal) bool {
 	return a.ExpectedCorrect >= goal.MinLabels || a.Queries == p.Queries
 }
 
-// best compares plans that have the least noise within the budget and meet the accuracy goal in all worlds.
-// It returns the plan with the most correct labels in the first world.
+// best returns the plan with the most correct labels in the first world, among plans that meet the goal in
+// all worlds.
 func (p Public) best(ctx context.Context, worlds []world, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
 	same, fits, err := goal.equivalent(p.Queries, budget)
 	if err != nil {
@@ -192,8 +190,8 @@ func (p Public) best(ctx context.Context, worlds []world, goal Goal, budget aggr
 	return best, nil
 }
 
-// holds returns s with the least noise that the budget allows. While the accuracy is too low in a world, it
-// tries fewer queries. If it finds no plan, it returns the zero Alternative.
+// holds returns s with the least noise that the budget allows, perhaps with fewer queries. If no plan is
+// found, it returns the zero Alternative.
 func (p Public) holds(ctx context.Context, worlds []world, s aggregate.Setting, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
 	for tries := range 24 {
 		fitted, fits, err := fit(s, budget)
@@ -246,9 +244,10 @@ func (p Public) leastTeachers(ctx context.Context, goal Goal, best Alternative) 
 	return int(math.Ceil(found)), err
 }
 
-// factor estimates the factor by which epsilon or the number of teachers must grow. The number of labels is
-// about proportional to the square of epsilon, and to the square of the number of teachers.
+// factor estimates the factor by which epsilon or the number of teachers must grow.
 func (g Goal) factor(best Alternative) float64 {
+	// The number of labels is about proportional to the square of epsilon, and to the square of the number of
+	// teachers.
 	if best.ExpectedCorrect == 0 {
 		return 1.6
 	}
@@ -256,7 +255,7 @@ func (g Goal) factor(best Alternative) float64 {
 }
 
 // least returns a number x > from with works(x), at most ratio times the least such number. It returns +Inf
-// if works is false for all tried numbers up to most. The search begins at from times step.
+// if none up to most works.
 func least(from, most, ratio, step float64, works func(float64) (bool, error)) (float64, error) {
 	low, high := from, from
 	for ok := false; !ok; step = max(min(step, 1.6), 1.1) {
@@ -364,9 +363,10 @@ func MaxQueries(ctx context.Context, s aggregate.Setting, cfg ledger.Config) (in
 
 const maxCarried = 1 << 30
 
-// noiseShare is the noise of the plan of Goal.Steady, divided by the number of teachers. The difference of
-// two noisy counts then has a standard deviation of 0.28 times the number of votes. On splits of MNIST,
-// optdigits, Adult and letter, students were best near 0.2 with each tested kind of teacher.
+// The difference of two noisy counts then has a standard deviation of 0.28 times the number of votes. On
+// splits of MNIST, optdigits, Adult and letter, students were best near 0.2 with each tested kind of teacher.
+
+// noiseShare is the noise of the plan of Goal.Steady, divided by the number of teachers.
 const noiseShare = 0.2
 
 // MaxCount returns the number of queries, perhaps 0, that GNMax can answer within target at noise noiseShare

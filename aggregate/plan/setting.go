@@ -42,7 +42,7 @@ func (a Alternative) Accuracy() float64 {
 	return a.ExpectedCorrect / a.ExpectedAnswers
 }
 
-// maxPlannedNoise is the largest noise in a plan, in votes. It bounds the size of the plan's tables.
+// maxPlannedNoise is the largest noise in a plan, in votes.
 const maxPlannedNoise = 1 << 20
 
 // Evaluate returns the privacy cost of s at delta by the given accountant, and the expected labels for
@@ -75,7 +75,7 @@ func known(mechanism string) aggregate.Description {
 	return d
 }
 
-// chances returns the chances of s and, for each query, the probability that an answer is the correct label.
+// chances returns the chances of s, and the probability of a correct label for each query.
 func (c cases) chances(ctx context.Context, s aggregate.Setting, rough bool) (aggregate.Chances, []float64, error) {
 	chances, err := known(s.Mechanism).Chances(s, len(c.counts[0]), rough)
 	if err != nil {
@@ -127,9 +127,9 @@ func answersOf(s aggregate.Setting) int {
 	return s.Queries
 }
 
-// untilCap returns E[min(N, limit)] for N ~ Bin(n, p), the number of queries that would be answered without a
-// cap. With N' ~ Bin(n-1, p), this is n p P[N' < limit] + limit P[N > limit].
+// untilCap returns E[min(N, limit)] for N ~ Bin(n, p).
 func untilCap(n int, p float64, limit int) float64 {
+	// With N' ~ Bin(n-1, p), this is n p P[N' < limit] + limit P[N > limit].
 	switch {
 	case limit >= n || p == 0:
 		return float64(n) * p
@@ -213,9 +213,8 @@ func (g Goal) least(ctx context.Context) aggregate.LeastNoise {
 	}
 }
 
-// equivalent returns the goal with Rényi accounting, and with an epsilon at which GNMax needs as much noise
-// as the budget requires. Searches try thousands of settings, and one privacy loss distribution takes 0.1 s.
-// The result is false if the budget accepts no noise.
+// equivalent returns the goal with Rényi accounting, at an epsilon for which GNMax needs about as much noise.
+// It is false if no noise fits.
 func (g Goal) equivalent(queries int, budget aggregate.LeastNoise) (Goal, bool, error) {
 	g.Accountant = accountant.ByRDP
 	d := known(GNMax)
@@ -235,9 +234,9 @@ func (g Goal) equivalent(queries int, budget aggregate.LeastNoise) (Goal, bool, 
 
 const unspent = 1e-4
 
-// within scales the noise of s until s uses up the goal's budget, except for the fraction unspent. Log
-// epsilon is nearly linear in log noise, so a secant method takes few steps.
+// within scales the noise of s until s uses up the goal's budget, except for the fraction unspent.
 func (c cases) within(ctx context.Context, s aggregate.Setting, goal Goal) (Alternative, error) {
+	// Log epsilon is nearly linear in log noise, so a secant method takes few steps.
 	d := known(s.Mechanism)
 	const enough, most = 5, 30 // largest numbers of steps: after a step within the budget, and in total
 	var best Alternative
@@ -286,10 +285,10 @@ func calibrated(ctx context.Context, mechanism string, queries int, goal Goal) (
 	return d.WithNoise(s, noise), nil
 }
 
-// fit returns s with its noise scaled to the least noise that the budget accepts, or false if the budget
-// accepts no noise. The noise is rounded upwards to six digits before it is tested, because a computed
-// epsilon may rise slightly with the noise.
+// fit returns s with the least noise that the budget accepts, or false if there is none.
 func fit(s aggregate.Setting, budget aggregate.LeastNoise) (aggregate.Setting, bool, error) {
+	// The noise is rounded upwards to six digits before it is tested, because a computed epsilon may rise
+	// slightly with the noise.
 	d, bare := known(s.Mechanism), s
 	proportions := d
 	bare.Values, proportions.Parameters = nil, nil

@@ -45,8 +45,7 @@ func (p Public) sharing(queries int) (worlds []world, err error) {
 	return worlds, nil
 }
 
-// withShare returns simulated votes in which the mean fraction for the largest class is at most share. It
-// searches for the accuracy of the teachers.
+// withShare returns simulated votes in which the mean fraction for the largest class is at most share.
 func (s Simulation) withShare(share float64) (c cases, err error) {
 	low, high := 1/float64(s.Classes), 0.999
 	for range 9 {
@@ -72,8 +71,7 @@ func (c cases) share() float64 {
 	return votes / float64(len(c.largest)) / float64(c.teachers)
 }
 
-// split returns unanimous votes and split votes, in which the largest of two classes has the fraction split.
-// Over all queries the mean fraction is share.
+// split returns unanimous votes and split votes with the fraction split. Their mean fraction is share.
 func (p Public) split(share, split float64) (cases, error) {
 	const queries = 100
 	unanimous := queries

@@ -211,8 +211,6 @@ func (d distances) evaluate(ctx context.Context, method string, cfg stable.Confi
 	return o, nil
 }
 
-// distances holds the fraction of queries at each distance to instability, and the fraction of queries at
-// this distance whose plurality is right.
 type distances struct {
 	queries      int
 	share, right []float64 // by distance; fractions of all queries
@@ -238,7 +236,7 @@ func (c cases) distances() (distances, error) {
 	return d, nil
 }
 
-// noiseReach is the number of scales after which sums over exponential tails end. The omitted tail is e^-32.
+// noiseReach is the number of scales after which sums over exponential tails end.
 const noiseReach = 32
 
 func laplaceMasses(scale float64) (rng.Masses, error) {
@@ -250,7 +248,7 @@ func laplaceMasses(scale float64) (rng.Masses, error) {
 }
 
 // refusal returns the probabilities that a random query is refused, and that its right label is released, at
-// threshold noise z. A query is refused if its noise >= z + distance - threshold.
+// threshold noise z.
 func (d distances) refusal(noise rng.Masses, threshold, z int64) (refused, right float64) {
 	for distance, share := range d.share {
 		if share == 0 {
@@ -263,10 +261,11 @@ func (d distances) refusal(noise rng.Masses, threshold, z int64) (refused, right
 	return refused, right
 }
 
-// oneThreshold computes the outcome of the stable sparse vector. Given the threshold noise, queries are
-// independent. The run stops at the last allowed refusal. By Wald's identity, the expected number of queries
-// is the expected number of refusals divided by the probability of a refusal.
+// oneThreshold computes the outcome of the stable sparse vector.
 func (d distances) oneThreshold(o *Outcome, cfg stable.Config) error {
+	// Given the threshold noise, queries are independent. The run stops at the last allowed refusal. By
+	// Wald's identity, the expected number of queries is the expected number of refusals divided by the
+	// probability of a refusal.
 	threshold, failed := laplaceMasses(cfg.B1)
 	query, err := laplaceMasses(cfg.B2)
 	if err = cmp.Or(failed, err); err != nil {
@@ -287,13 +286,13 @@ func (d distances) oneThreshold(o *Outcome, cfg stable.Config) error {
 	return nil
 }
 
-// manyThresholds computes the outcome of MSvec, which draws new threshold noise after each refusal. A run is
-// a sequence of independent, identically distributed stretches, and each stretch ends with a refusal. Let
-// S(k) = P[a stretch has more than k queries], a mean of powers over the threshold noise. Let a_i = P[a
-// stretch starts after i queries], the sum over q < Failures of q-fold convolutions of the distribution of
-// the number of queries in a stretch. In m queries, the expected number of asked queries is sum_i a_i (S(0) +
-// ... + S(m-i-1)). Right answers have a similar sum.
+// manyThresholds computes the outcome of MSvec, which draws new threshold noise after each refusal.
 func (d distances) manyThresholds(o *Outcome, cfg stable.Config) error {
+	// A run is a sequence of independent, identically distributed stretches, and each stretch ends with a
+	// refusal. Let S(k) = P[a stretch has more than k queries], a mean of powers over the threshold noise.
+	// Let a_i = P[a stretch starts after i queries], the sum over q < Failures of q-fold convolutions of the
+	// distribution of the number of queries in a stretch. In m queries, the expected number of asked queries
+	// is sum_i a_i (S(0) + ... + S(m-i-1)). Right answers have a similar sum.
 	threshold, failed := laplaceMasses(cfg.Lambda)
 	query, err := laplaceMasses(2 * cfg.Lambda)
 	if err = cmp.Or(failed, err); err != nil {
@@ -338,7 +337,7 @@ func (d distances) manyThresholds(o *Outcome, cfg stable.Config) error {
 	return nil
 }
 
-// renewals returns sum_{q < n} law^q by doubling. Powers are convolutions, cut to the length of law.
+// renewals returns sum_{q < n} law^q, where a power is a convolution cut to the length of law.
 func renewals(law []float64, n int) []float64 {
 	size := 1
 	for size < 2*len(law) {

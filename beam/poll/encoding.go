@@ -7,16 +7,16 @@ import (
 	"math/bits"
 )
 
-// encodeTally encodes a tally for transport between workers. The encoding is short if few teachers voted on a
-// query.
-//
-//	shape, problems, first query           varints
-//	chance                                 8 bytes
-//	voters: number; for each the step from the previous voter, hash, number of votes, first and last query
-//	queries: number; for each the distance to the previous one, then
-//	    number of teachers, then distances or one bit per teacher, whichever is shorter
-//	    number of classes with votes, and for each the distance and the count
+// encodeTally encodes a tally for transport between workers.
 func encodeTally(t tally) []byte {
+	// The encoding is short if few teachers voted on a query.
+	//
+	//	shape, problems, first query           varints
+	//	chance                                 8 bytes
+	//	voters: number; for each the step from the previous one, hash, number of votes, first and last query
+	//	queries: number; for each the distance to the previous one, then
+	//	    number of teachers, then distances or one bit per teacher, whichever is shorter
+	//	    number of classes with votes, and for each the distance and the count
 	s := t.s
 	uv := binary.AppendUvarint
 	b := uv(uv(uv(nil, uint64(s.poll.Queries)), uint64(s.poll.Teachers)), uint64(s.poll.Classes))
@@ -151,7 +151,7 @@ type reader struct {
 	bad bool
 }
 
-// skip skips n bytes and returns true if good is true and n > 0. Otherwise it sets r.bad and returns false.
+// skip skips n bytes if good is true and n > 0. Otherwise it sets r.bad.
 func (r *reader) skip(n int, good bool) bool {
 	if good = good && n > 0; good {
 		r.b = r.b[n:]

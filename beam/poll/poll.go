@@ -32,8 +32,7 @@ func (p Poll) Validate() error {
 	return nil
 }
 
-// A block has minBlock to maxBlock queries, and its counts take about blockBytes bytes. A worker that reads
-// votes holds the counts of about 2000 blocks.
+// A block has minBlock to maxBlock queries, and counts of about blockBytes bytes.
 const (
 	blockBytes    = 1 << 16
 	minBlock      = 16
@@ -47,7 +46,7 @@ func (p Poll) blockQueries() int64 {
 	return int64(min(maxBlock, max(minBlock, blockBytes/(4*p.Classes+8*p.words()))))
 }
 
-// block returns the key of the block that contains a query. The argument each must be p.blockQueries().
+// block returns the key of the block of a query. The argument each must be p.blockQueries().
 func (p Poll) block(query, each int64) int64 {
 	if query < 0 || query >= p.Queries {
 		return outsideBlocks
@@ -61,7 +60,7 @@ func (p Poll) rows(block int64) int {
 	return int(min(p.blockQueries(), p.Queries-block*p.blockQueries()))
 }
 
-// shardBlocks returns the first block of a shard and the block after the shard's last block.
+// shardBlocks returns the first block of a shard, and the block after the last.
 func (p Poll) shardBlocks(shard, shards int64) (from, to int64) {
 	all := p.blocks()
 	return cut(all, shard, shards), cut(all, shard+1, shards)

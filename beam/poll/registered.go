@@ -8,10 +8,11 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 )
 
-// Workers find the functions of a pipeline by names that are registered in init. Beam calls the functions
-// registered below without reflection, which is faster for functions that run for every vote. Package
-// register would do this for all functions, but compiling takes about 20 seconds for each.
+// Workers find the functions of a pipeline by names that are registered in init.
 func init() {
+	// Beam calls the functions registered below without reflection, which is faster for functions that run
+	// for every vote. Package register would do this for all functions, but compiling takes about 20 seconds
+	// for each.
 	beam.RegisterType(reflect.TypeFor[Vote]())
 	beam.RegisterType(reflect.TypeFor[piece]())
 	beam.RegisterCoder(reflect.TypeFor[tally](), encodeTally, decodeTally)

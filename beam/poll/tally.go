@@ -13,9 +13,7 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// tally accumulates the votes on one block of queries: counts, invalid votes, and one bit for each teacher
-// and query. Tallies may be merged in any order. A struct of one pointer fits into an interface without an
-// allocation for each vote.
+// tally accumulates the votes on one block of queries. Tallies may be merged in any order.
 type tally struct{ s *state }
 
 type state struct {
@@ -30,7 +28,7 @@ type state struct {
 	logChance float64
 }
 
-// voter summarises the votes of one teacher, without abstentions, to find teachers with equal votes.
+// voter summarises the votes of one teacher, without abstentions.
 type voter struct {
 	hash      uint64 // sum of the hashes of all votes, modulo 2^64
 	votes     int64
@@ -83,8 +81,7 @@ func (s *state) add(v Vote) {
 	s.voters[v.Teacher].merge(voter{hash: hashVote(v.Query, v.Class), votes: 1, low: v.Class, high: v.Class})
 }
 
-// merge adds the counts and problems of from, for the same block, to s. Afterwards s and from share no
-// slices.
+// merge adds the counts and problems of from, for the same block, to s. They then share no slices.
 func (s *state) merge(from *state) {
 	for k := range s.problems {
 		s.problems[k].merge(from.problems[k])
@@ -141,8 +138,7 @@ const (
 	problems // number of kinds
 )
 
-// problem counts invalid votes of one kind. It also holds the first of these votes, ordered by query and
-// teacher, so a message does not depend on the order of reading.
+// problem counts invalid votes of one kind, and holds the first by query and teacher.
 type problem struct {
 	n, query int64
 	teacher  int32
@@ -182,8 +178,8 @@ func (s *state) check() error {
 	return errors.New("poll: the votes fail a check, and no counts are written: " + strings.Join(found, "; "))
 }
 
-// equalTeachers returns two teachers with equal votes, except teachers without votes or with constant votes.
-// The result equal is false if equal teachers are likely by chance.
+// equalTeachers returns two teachers with equal votes that chance does not explain. Constant votes are
+// ignored.
 func (s *state) equalTeachers() (a, b int, equal bool) {
 	n := float64(s.poll.Teachers)
 	if n*(n-1)/2*math.Exp(s.logChance) > votes.MaxChance {
@@ -280,7 +276,7 @@ func reportFn(_ int64, t tally) tally {
 	return tally{&s}
 }
 
-// emptyFn returns a report without votes, so that at least one report exists.
+// emptyFn returns a report without votes.
 type emptyFn struct{ Poll Poll }
 
 func (f *emptyFn) ProcessElement([]byte) tally { return newTally(f.Poll) }

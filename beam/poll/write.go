@@ -95,7 +95,6 @@ func (p Poll) lines(block int64, counts []uint32) []byte {
 	return text
 }
 
-// shardsFn emits an empty piece for every shard, so that shards without votes are written too.
 type shardsFn struct{ Shards int64 }
 
 func (f *shardsFn) ProcessElement(_ []byte, emit func(int64, piece)) {
@@ -104,8 +103,7 @@ func (f *shardsFn) ProcessElement(_ []byte, emit func(int64, piece)) {
 	}
 }
 
-// writeFn writes one shard. It takes the report on all votes as input, so it starts after all votes are
-// counted.
+// writeFn writes one shard, after all votes are counted.
 type writeFn struct {
 	Poll Poll
 	To   Sharded

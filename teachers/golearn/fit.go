@@ -15,8 +15,7 @@ import (
 // ErrNeedsCgo is the error, in builds without cgo, for models that golearn implements in C.
 var ErrNeedsCgo = errors.New("golearn: this model needs a build with cgo")
 
-// fit validates data, pools their features and calls train. It returns a constant model for data with fewer
-// than two classes. Panics of golearn become errors.
+// fit validates data, pools their features and calls train. Panics of golearn become errors.
 func fit(ctx context.Context, name string, data teachers.Dataset, pool Pooling,
 	train func(pooled teachers.Dataset) (teachers.Classifier, error)) (_ teachers.Classifier, err error) {
 	if err := data.Validate(); err != nil {
@@ -50,8 +49,7 @@ func catch(name string, err *error) {
 	}
 }
 
-// labels returns a class attribute with all class names, because golearn would add a missing name on first
-// use, without a lock.
+// labels returns a class attribute with all class names, because golearn adds missing names without a lock.
 func labels(classes int) *base.CategoricalAttribute {
 	attribute := base.NewCategoricalAttribute()
 	attribute.SetName("class")
@@ -61,13 +59,14 @@ func labels(classes int) *base.CategoricalAttribute {
 	return attribute
 }
 
-// alwaysOn is the name of an attribute that is present in every row. Without it, golearn's BernoulliNB panics
-// if no feature is present in a class, and golearn's ID3 does not split on a single feature.
+// Without it, golearn's BernoulliNB panics if no feature is present in a class, and golearn's ID3 does not
+// split on a single feature.
+
+// alwaysOn is the name of an attribute that is present in every row.
 const alwaysOn = "on"
 
-// binary returns golearn instances with the attribute alwaysOn and one attribute for each feature in chosen.
-// Row i of the result is row record[i] of pooled. An attribute is named by its feature's index, and present
-// if the feature exceeds threshold.
+// binary returns golearn instances with one attribute for each feature in chosen. It is present if the
+// feature exceeds threshold.
 func binary(pooled teachers.Dataset, record, chosen []int, threshold float64) (*base.DenseInstances, error) {
 	instances := base.NewDenseInstances()
 	class := labels(pooled.Classes)

@@ -53,9 +53,7 @@ type knnModel struct {
 	model            *knn.KNNClassifier
 }
 
-// instances converts pooled features to the layout that golearn's C routine requires: one attribute group of
-// floats and one group with the class. The C routine is used because golearn's Go routine prints to standard
-// output.
+// instances converts pooled features to the layout of golearn's C routine.
 func (m *knnModel) instances(x teachers.Matrix, y []int) (*base.DenseInstances, error) {
 	const floats, class = "floats", "class"
 	out := base.NewDenseInstances()

@@ -65,12 +65,13 @@ func (l BaggedID3) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.Ran
 	})
 }
 
-// someFeatures chooses the split of a tree node: the most informative of a few random features. Once ctx is
-// done, it returns no split, which ends the tree.
+// Once ctx is done, it returns no split, which ends the tree.
 //
 // golearn visits features, children and classes in the random order of Go maps, but the model must depend
 // only on the seed. So someFeatures sorts the features and adds entropies in a fixed order. The random choice
 // at a node depends on the tree's seed and on the node's features and class counts.
+
+// someFeatures chooses the split of a tree node: the most informative of a few random features.
 type someFeatures struct {
 	ctx   context.Context
 	tree  uint64 // seed of the current tree

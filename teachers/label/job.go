@@ -92,8 +92,8 @@ func (j *job) plan(ctx context.Context, before *run.Before) (p run.Plan, err err
 	return p, err
 }
 
-// choose sets the noise of a new run, which must fit the budget. If choose selects the noise, it refuses
-// noise so large that even unanimous teachers rarely get an answer. The number of teachers is public.
+// choose sets the noise of a new run, which must fit the budget. It refuses noise so large that even
+// unanimous teachers, whose number is public, rarely get an answer.
 func (j *job) choose(ctx context.Context, before *run.Before) error {
 	asked, err := j.setting()
 	if err != nil {
@@ -143,7 +143,7 @@ func sealed(err error) error {
 	return err
 }
 
-// withheld reports whether the labels must not be released. Their file then has another column name.
+// withheld reports whether the labels must not be released.
 func (j *job) withheld() bool { return j.Seed != nil || j.account.Withheld() != "" }
 
 func (j *job) draw(ctx context.Context, reservation *ledger.Reservation, key rng.Key, out io.Writer) error {

@@ -18,9 +18,11 @@ import (
 	"github.com/pate-go/pate/internal/parquet"
 )
 
-// A labels file has the [Form] of its file name, by default CSV. It has one line per query, in order, with
-// the index or name of a class. The label of a declined query is empty. After a cap on answers is used up,
-// queries have no line. The last column is named label, or label_not_releasable.
+// The file has one line per query, in order, with the index or name of a class. The label of a declined query
+// is empty. After a cap on answers is used up, queries have no line. The last column is named label, or
+// label_not_releasable.
+
+// A labels file has the [Form] of its file name, by default CSV.
 const (
 	labelColumn    = "label"
 	withheldColumn = "label_not_releasable"
@@ -211,8 +213,7 @@ func (c *collected) writeParquet(w io.Writer, column string, names []string) err
 	return parquet.Write(w, []parquet.Values{{Name: "query", Ints: c.queries}, label})
 }
 
-// numbersOf returns the class names as integers, or nil unless all are whole and not negative. The array then
-// holds class indices.
+// numbersOf returns the class names as integers, or nil unless all are whole and not negative.
 func numbersOf(names []string) []int {
 	var numbers []int
 	for _, name := range names {

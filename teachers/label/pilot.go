@@ -32,10 +32,10 @@ type Pilot struct {
 	Part, Most, Declared float64
 }
 
-// A pilot has noise of pilotNoise times the number of teachers, if this noise takes a fraction of the
-// remaining budget between leastPart and mostPart. The fraction is of the Rényi divergence, which is
-// proportional to 1/σ². Less noise costs good teachers more labels through the pilot's charge. More noise
-// costs them more labels through the pilot's lower bound.
+// The fraction is of the Rényi divergence, which is proportional to 1/σ². Less noise costs good teachers more
+// labels through the pilot's charge. More noise costs them more labels through the pilot's lower bound.
+
+// A pilot has noise of pilotNoise times the number of teachers, within limits on its part of the budget.
 const pilotNoise, leastPart, mostPart = 0.0175, 0.02, 0.06
 
 // PilotBlind describes for users what a pilot cannot show.
@@ -49,17 +49,17 @@ func pilotEvent(sigma float64) accountant.Event {
 	return accountant.DiscreteGaussian{Sigma: sigma, Sensitivity: 1}
 }
 
-// read sets Share and LeastShare from Released. Without noise, the exact mean would be in [Released,
-// Released+1]. If noise makes Released larger than the number of teachers, LeastShare is still below 1.
+// read sets Share and LeastShare from Released.
 func (p *Pilot) read(teachers, classes int) {
 	share := func(votes float64) float64 { return max(votes/float64(teachers), 1/float64(classes)) }
 	votes := min(float64(p.Released), float64(teachers))
 	p.Share, p.LeastShare = min(share(votes+0.5), 1), share(votes-pilotQuantile*p.Sigma)
 }
 
-// draw draws the noise and sets Released. One teacher changes each largest count by at most 1, so also the
-// mean and the rounded mean. The sensitivity is 1.
+// draw draws the noise and sets Released.
 func (p *Pilot) draw(ctx context.Context, j *job, r *ledger.Reservation, key rng.Key) error {
+	// One teacher changes each largest count by at most 1, so also the mean and the rounded mean. The
+	// sensitivity is 1.
 	noise, err := rng.NewDiscreteGaussian(p.Sigma)
 	if err != nil {
 		return fmt.Errorf("label: %w", err)
@@ -98,8 +98,7 @@ type pilotFile struct {
 
 var errPlanned = errors.New("label: the labels are planned already")
 
-// piloted releases the pilot, or reads the file of the recorded pilot. If the ledger has a run of the labels
-// and the pilot's file is missing, j.pilot stays nil.
+// piloted releases the pilot, or reads the file of the recorded pilot.
 func (j *job) piloted(ctx context.Context) error {
 	var p Pilot
 	var id identity

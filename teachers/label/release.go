@@ -170,8 +170,7 @@ func (p Planning) On(ctx context.Context, before *run.Before, queries int) (plan
 	return a, err
 }
 
-// possible returns the expected number of right labels of a plan after the events in first are charged, or 0
-// if On is unlikely to find a plan.
+// possible returns the expected number of right labels of a plan after the events in first.
 func (p Planning) possible(ctx context.Context, before *run.Before, queries int, first ...accountant.Event) (float64, error) {
 	p.prepare(before, queries)
 	return p.Public.Possible(ctx, p.Goal, func(event func(noise float64) (accountant.Event, error)) (float64, error) {

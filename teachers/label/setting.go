@@ -55,7 +55,7 @@ func (s setting) check() error {
 	return s.d.Check(s.s)
 }
 
-// try refuses a run over budget. Its error contains the number of queries that would fit.
+// try refuses a run over budget, with the number of queries that would fit.
 func (s setting) try(ctx context.Context, before *run.Before) error {
 	e, err := s.event()
 	if err != nil {
@@ -83,8 +83,7 @@ func (s setting) try(ctx context.Context, before *run.Before) error {
 	return &BudgetError{BudgetError: over, Queries: fits}
 }
 
-// chooseNoise sets missing noise to the least value that fits the budget, rounded up to six digits. If none
-// fits, the noise is infinite, and the reservation fails later. If s.d.Fit is set, the method fit is used.
+// chooseNoise sets missing noise to the least value that fits the budget, rounded up to six digits.
 func (s setting) chooseNoise(ctx context.Context, book *ledger.Ledger) (setting, error) {
 	if s.d.Settled(s.s) {
 		return s, nil
@@ -108,10 +107,10 @@ func (s setting) chooseNoise(ctx context.Context, book *ledger.Ledger) (setting,
 	return s, nil
 }
 
-// fit chooses the noise and threshold that need the least agreement of teachers. The mechanism's failure
-// probability is half of the ledger's Delta or, in mode Filter, of FailureDelta. While nothing fits, fit
-// halves this probability, up to five times.
+// fit chooses the noise and threshold that need the least agreement of teachers.
 func (s setting) fit(ctx context.Context, book *ledger.Ledger, least aggregate.LeastNoise) (setting, error) {
+	// The mechanism's failure probability is half of the ledger's Delta or, in mode Filter, of FailureDelta.
+	// While nothing fits, fit halves this probability, up to five times.
 	account := book.Config()
 	delta := account.Delta / 2
 	if account.Mode == ledger.Filter {

@@ -304,8 +304,7 @@ func (k kit) scores(t *testing.T, l teachers.Learner) {
 	}
 }
 
-// stripes returns n examples with features in [0, 1]. In an example of class c, the c-th block of features is
-// mostly bright, and the other blocks are mostly dark. Class 0 is twice as frequent as every other class.
+// stripes returns n examples with features in [0, 1], in which block c is mostly bright for class c.
 func stripes(n, features, classes int, seed uint64) teachers.Dataset {
 	rnd := rand.New(rand.NewPCG(seed, 0x7465737473))
 	data := teachers.Dataset{X: dense.New(n, features), Y: make([]int, n), Classes: classes}

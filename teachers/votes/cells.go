@@ -41,7 +41,7 @@ type domain struct {
 	low, limit int
 	first      int64
 	names      map[string]int
-	// numbers maps numbers in the file to classes. It replaces first if a class name is a number.
+	// numbers maps numbers in the file to classes.
 	numbers map[int64]int
 	// shares means that cells are probabilities (see [share]).
 	shares bool
@@ -148,7 +148,7 @@ func fillNPY[C cell](r *reader, cur *cursor, dst []C, dom domain) (bad int, err 
 	return bad, nil
 }
 
-// decode converts elements of an array to cells and counts the invalid elements. It may change raw.
+// decode converts elements of an array to cells and counts the invalid ones. It may change raw.
 func decode[C cell](dst []C, raw []byte, t npy.Type, dom domain) (bad int) {
 	if bytes, ok := any(dst).([]byte); ok && t.Size == 1 && t.Kind != 'b' && dom.plain() {
 		copy(bytes, raw)
@@ -203,7 +203,6 @@ func decodeText[C cell](dst []C, raw []byte, t npy.Type, dom domain) (bad int) {
 	return bad
 }
 
-// allWithin reports whether (b+add) mod 256 is in [0, limit] for every byte b.
 func allWithin(raw []byte, add, limit int) bool {
 	for _, b := range raw {
 		if b+byte(add) > byte(limit) {

@@ -49,7 +49,7 @@ type checker struct {
 	sum       int64   // sum of all counts
 }
 
-// teacherVotes summarises the votes of one teacher. The field differ is true if the votes are not all equal.
+// teacherVotes summarises the votes of one teacher.
 type teacherVotes struct {
 	hash   uint64
 	first  int16

@@ -14,7 +14,6 @@ import (
 	"github.com/pate-go/pate/internal/npy"
 )
 
-// maxAdded is the largest number of files that are added at once, because each has a buffer in memory.
 const maxAdded = 64
 
 // CountsFiles reads several files of counts as one sequence (see [OpenCounts]).

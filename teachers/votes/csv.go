@@ -47,9 +47,10 @@ func (t csvText) cursor(in *input, line int) cursor {
 	return cur
 }
 
-// csvLayout finds separator, header, width and number of lines. If lines have several cells, blank lines at
-// the end are ignored. In a file with one cell per line, a blank line is an abstention.
+// csvLayout finds separator, header, width and number of lines.
 func csvLayout(ctx context.Context, r *reader, in *input, opt Options, offsets bool) (csvText, error) {
+	// If lines have several cells, blank lines at the end are ignored. In a file with one cell per line, a
+	// blank line is an abstention.
 	t := csvText{form: &csvForm{counts: opt.Counts, shares: opt.Probabilities, lines: opt.Transpose}}
 	head, err := r.at(in, 0, 1<<16)
 	if err != nil {
@@ -131,7 +132,7 @@ func csvLayout(ctx context.Context, r *reader, in *input, opt Options, offsets b
 	return t, nil
 }
 
-// indexed refuses a first column whose name means that it holds row numbers, which would be read as votes.
+// indexed refuses a first column of row numbers, which would be read as votes.
 func (l csvLine) indexed(in *input, sep byte) error {
 	if l.cells == 1 || l.name != "" && l.name != "id" && l.name != "index" && l.name != "query" {
 		return nil

@@ -114,7 +114,6 @@ func vectorLayout(ctx context.Context, r *reader, in *input, opt Options) (rows 
 	return lines, line(0), nil
 }
 
-// matrixLine returns advice on how to save a matrix of votes, for an array that is not two-dimensional.
 func matrixLine(name string, shape []int, classes int) string {
 	axis := -1
 	if len(shape) == 3 {

@@ -256,8 +256,10 @@ func countWide(dst []int, votes []int16) {
 	}
 }
 
-// tally counts one-byte votes in four tables. Consecutive votes are often equal, and increments of one entry
-// would wait for each other. Between calls of count all class entries are 0.
+// Consecutive votes are often equal, and increments of one entry would wait for each other. Between calls of
+// count all class entries are 0.
+
+// tally counts one-byte votes in four tables.
 type tally [4][256]uint32
 
 func (t *tally) count(dst []int, votes []byte) {

@@ -12,12 +12,10 @@ import (
 	"github.com/pate-go/pate/internal/npy"
 )
 
-// maxOff is the largest allowed difference of a sum of probabilities from 1. The sum of ten probabilities
-// that are rounded to two digits can differ by this much.
+// maxOff is the largest difference of a sum of probabilities from 1, which rounding may cause.
 const maxOff = 0.05
 
-// shareDomain is for probabilities, stored as the bits of a float64, which sort as integers in the order of
-// the probabilities.
+// shareDomain is for probabilities, stored as the sortable bits of a float64.
 var shareDomain = domain{shares: true}
 
 func share(v float64) int {
@@ -41,8 +39,9 @@ type shares struct {
 }
 
 // voteByShares replaces class probabilities by votes for the class with the largest probability, the lowest
-// in a tie. Each vote depends on one teacher and one query, so one unit still changes one vote per query.
+// in a tie.
 func voteByShares(ctx context.Context, in *input, teacher int, perTeacher bool, into *store, opt Options) (*input, error) {
+	// Each vote depends on one teacher and one query, so one unit still changes one vote per query.
 	if strconv.IntSize < 64 {
 		return nil, in.refuse("holds probabilities", "they are read on 64-bit processors only", "save votes")
 	}

@@ -22,7 +22,7 @@ const (
 
 type layout struct {
 	rows, cols int
-	// cursors has one cursor at the first row, or, if columns is set, one cursor for each column.
+	// cursors has one cursor at the first row, or one for each column.
 	cursors []cursor
 	columns bool
 }
@@ -34,8 +34,7 @@ type cursor struct {
 	csv    csvPosition
 }
 
-// tileCells bounds the cells in memory while a file is read column by column. A vote or count has at most
-// four bytes. Probabilities have eight bytes, and a smaller bound.
+// tileCells bounds the cells in memory while a file is read column by column.
 const tileCells = 1 << 24
 
 func eachRow[C cell](ctx context.Context, s *Source, from, to int, visit func(row int, cells []C) error) error {
@@ -57,8 +56,8 @@ func rowsOf[C cell](s *Source, first int, cells []C, bad int, visit func(row int
 	return nil
 }
 
-// eachBlock calls visit for blocks of rows in order. The argument bad is the number of invalid cells, which
-// hold a code below s.dom.low. An error of visit stops the iteration.
+// eachBlock calls visit for blocks of rows in order, with the number bad of invalid cells. An error of visit
+// stops the iteration.
 func eachBlock[C cell](ctx context.Context, s *Source, from, to int, visit func(first int, cells []C, bad int) error) error {
 	if from == to || s.shape.cols == 0 {
 		return nil
@@ -91,7 +90,7 @@ type run[C cell] struct {
 	err   error
 }
 
-// eachRun is eachBlock for a file whose rows are consecutive. It reads ahead while visit runs.
+// eachRun is eachBlock for a file whose rows are consecutive.
 func eachRun[C cell](ctx context.Context, r *reader, s *Source, from, to int, visit func(first int, cells []C, bad int) error) error {
 	cols, dom, cur := s.shape.cols, s.dom, s.shape.cursors[0]
 	rows := min(to-from, max(1, runCells/cols))
@@ -186,7 +185,7 @@ func fill[C cell](r *reader, cur *cursor, dst []C, dom domain) (bad int, err err
 	return fillCSV(r, cur, dst, dom)
 }
 
-// skip moves a cursor forward by n cells. It reads cells into scratch if it cannot compute the position.
+// skip moves a cursor forward by n cells. It may read cells into scratch.
 func skip[C cell](r *reader, cur *cursor, n int, dom domain, scratch []C) error {
 	if cur.npy != nil {
 		cur.offset += int64(n) * int64(cur.npy.Size)

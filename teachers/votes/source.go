@@ -21,8 +21,7 @@ import (
 type Header string
 
 const (
-	// headerAuto means that the first line is a header if it has text or empty cells, and no numbers. A first
-	// line with both text and numbers, and a long first line "0,1,2,...", are refused.
+	// headerAuto takes the first line for a header if it has text or empty cells, and no numbers.
 	headerAuto Header = ""
 	HeaderYes  Header = "yes"
 	HeaderNo   Header = "no"

@@ -33,8 +33,7 @@ func packingOf(head []byte) packing {
 	return packing(unpack.Format(head))
 }
 
-// store is a temporary file for all unpacked data. Only the owner can read it. It has no name if the system
-// allows that. It is removed with the last reference.
+// store is a temporary file for all unpacked data, which only the owner can read.
 type store struct {
 	file *os.File // nil before the first byte
 	size int64
@@ -124,8 +123,7 @@ func unpackInput(ctx context.Context, in *input, how packing, into *store, opt O
 	return out, r.recheck(in) // detects a change of the file since it was first opened
 }
 
-// add appends the output of write to the store. It returns the output as an input with the name of the
-// argument of.
+// add appends the output of write to the store, and returns the output as an input.
 func (s *store) add(ctx context.Context, of *input, how packing, write func(w *bufio.Writer) error) (*input, error) {
 	from, w := s.size, bufio.NewWriterSize(watched{ctx, s}, bufferBytes)
 	err := write(w)

@@ -24,7 +24,7 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// help has two parts. The list of this program's flags is printed between the parts.
+// help has two parts, around the list of flags.
 //
 //go:embed help.txt
 var help string
