@@ -135,8 +135,8 @@ func Compare(ctx context.Context, cfg Config) (*Result, error) {
 	return r, nil
 }
 
-// together returns the cost of all rows. If a row is a DP-SGD model, Rényi divergences bound the cost,
-// because they support integer noise. Otherwise the tightest accountant is used.
+// together returns the cost of all rows. With a DP-SGD model it is by Rényi divergences, which support
+// integer noise.
 func together(ctx context.Context, rows []Row, all accountant.Event, delta float64) (float64, error) {
 	for _, row := range rows {
 		if row.Account != nil && row.Accountant == "" {
@@ -273,8 +273,8 @@ func mean(runs []Row) Row {
 	return row
 }
 
-// beside calls the functions concurrently, or one after another with one worker. It returns the first error,
-// which cancels the other functions.
+// beside calls the functions concurrently or, with one worker, in turn. The first error cancels the other
+// functions.
 func beside(ctx context.Context, workers int, clock *shared, works ...func(context.Context) error) error {
 	var group sync.WaitGroup
 	defer group.Wait()
@@ -310,8 +310,7 @@ func inTurn(report func(Progress)) func(Progress) {
 	}
 }
 
-// shared is a clock for concurrent jobs. While n jobs run, it runs at 1/n of the usual speed, so each job
-// counts only its part of the time.
+// shared is a clock for concurrent jobs. While n jobs run, it runs at 1/n of the usual speed.
 type shared struct {
 	mu     sync.Mutex
 	works  int
@@ -339,7 +338,6 @@ func (s *shared) look() {
 	s.looked = now
 }
 
-// now returns the elapsed time. Only differences between two times are meaningful.
 func (s *shared) now() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -43,8 +43,7 @@ const (
 	allSilos = "pknn/silos"    // pknn/reverse with counts of silos, which are added
 )
 
-// The methods of package stability release the exact plurality if a few moved votes cannot change it. For a
-// few hundred queries, a noisy argmax is more accurate.
+// The methods of package stability release the exact plurality if a few moved votes cannot change it.
 const (
 	MStab     = "pate/m-stab"
 	StableSVT = "pate/stable-svt"

@@ -23,8 +23,6 @@ const (
 	PoolTree      = "tree"      // noisy counts of columns and of pairs of columns, charged
 )
 
-// drawn holds the ledgers of the methods for one target. Each ledger is charged for the noisy counts from
-// which the pool is drawn.
 type drawn struct {
 	epsilon float64
 	several bool // there are several targets
@@ -144,10 +142,10 @@ func (c point) methodEvent(ctx context.Context, method string) (accountant.Event
 	return m.Event(), nil
 }
 
-// drawPool releases noisy counts of the private rows and draws the pool from the counts. Each method that
-// uses the pool has its own ledger, on which these counts are charged. If no method is charged, drawPool
-// reads no private row and draws the pool from the declared ranges.
+// drawPool releases noisy counts of the private rows and draws the pool from the counts.
 func (c point) drawPool(ctx context.Context, seed int, paid *drawn) (dataset.Task, error) {
+	// Each method that uses the pool has its own ledger, on which these counts are charged. If no method is
+	// charged, drawPool reads no private row and draws the pool from the declared ranges.
 	hash := c.hash()
 	key := c.Key.Derive("marginals", uint64(seed), math.Float64bits(c.epsilon)).DeriveBytes("rows", hash[:])
 	cells := c.Task.Ranges.Cells(c.Task.Private.OnePerUnit().X)
@@ -182,8 +180,7 @@ func (c point) drawPool(ctx context.Context, seed int, paid *drawn) (dataset.Tas
 	return task, wrapped(err)
 }
 
-// askedHeader returns the names of the columns in which the labels file repeats the drawn queries, or nil for
-// a pool of public rows.
+// askedHeader returns the names of the columns of drawn queries in the labels file, or nil for public rows.
 func (c Config) askedHeader() (names []string) {
 	if c.Task.Questions == nil {
 		return nil

@@ -28,10 +28,11 @@ type paid struct {
 }
 
 // open opens the ledger of one method in one run, and charges the labels and, if given, the counts of the
-// pool. The argument bound holds all inputs of the labels except the data. The name of the run is a
-// pseudorandom function of the data and of bound under the secret key. So a repeated run is not charged again
-// and releases the same labels, and a run with other inputs is refused.
+// pool.
 func (c point) open(ctx context.Context, method string, seed int, bound []byte, e accountant.Event, counts []run.Stage) (*paid, error) {
+	// The argument bound holds all inputs of the labels except the data. The name of the run is a
+	// pseudorandom function of the data and of bound under the secret key. So a repeated run is not charged
+	// again and releases the same labels, and a run with other inputs is refused.
 	data := c.hash()
 	id, err := c.Key.DeriveBytes("ledger", data[:]).DeriveBytes("bound", bound).MarshalText()
 	if err != nil {
@@ -119,8 +120,8 @@ func (c Config) subfolder(seed int) (string, error) {
 
 const relation = accountant.AddRemove
 
-// claimOf returns the cost of an event at delta by the tightest accountant. The event must be reserved before
-// the first draw.
+// claimOf returns the cost of an event at delta by the tightest accountant. The caller must reserve the event
+// before the first draw.
 func claimOf(ctx context.Context, e accountant.Event, delta float64) (accountant.Claim, error) {
 	claim, err := accountant.Epsilon(ctx, accountant.ByAuto, relation, delta, e)
 	return claim, wrapped(err)
@@ -133,14 +134,13 @@ func wrapped(err error) error {
 	return nil
 }
 
-// epsilonOf returns the cost of an event at delta by Rényi divergences, which support the integer noise of
-// DP-SGD.
+// epsilonOf returns the cost of an event at delta by Rényi divergences, which support integer noise.
 func epsilonOf(e accountant.Event, delta float64) (accountant.Bound, error) {
 	b, err := accountant.Epsilon(context.Background(), accountant.ByRDP, relation, delta, e)
 	return b.Bound, wrapped(err)
 }
 
-// calibrate returns the least noise for which event and the counts of the pool together fit the target of c.
+// calibrate returns the least noise for which the event and the counts of the pool fit the target of c.
 func calibrate(ctx context.Context, c point, event func(noise float64) (accountant.Event, error)) (float64, error) {
 	target := accountant.Target{Epsilon: c.epsilon, Delta: c.Delta}
 	account := accountant.AutoConfig{Relation: relation}.NewAccount
@@ -151,7 +151,7 @@ func calibrate(ctx context.Context, c point, event func(noise float64) (accounta
 	return noise, err
 }
 
-// withPool composes e with the event of the noisy counts from which the pool is drawn, if any.
+// withPool composes e with the event of the pool's noisy counts, if any.
 func (c point) withPool(e accountant.Event) accountant.Event {
 	if c.pool == nil || e == nil {
 		return e
@@ -184,7 +184,7 @@ func (r *Row) charge(ctx context.Context, e accountant.Event, c point) error {
 	return err
 }
 
-// shares divides a cost among events in proportion to the events' Rényi divergences at this order.
+// shares divides a cost among events in proportion to their Rényi divergences at this order.
 func shares(events []accountant.Event, order float64) ([]Charge, error) {
 	total := 0.0
 	charged := make([]Charge, len(events))

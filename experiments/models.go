@@ -18,8 +18,7 @@ import (
 	"github.com/pate-go/pate/teachers/trees"
 )
 
-// runDPSGD trains the models of `pate dpsgd` on the private rows. It returns one row per target and, for
-// images, a row without privacy.
+// runDPSGD trains the models of `pate dpsgd`: one row per target and, for images, a row without privacy.
 func runDPSGD(ctx context.Context, c Config) ([]Row, error) {
 	task := c.Task
 	var err error
@@ -168,9 +167,11 @@ func majority(labels []int, classes int) int {
 	return slices.Index(rows, slices.Max(rows))
 }
 
-// penalised is a logistic regression. The penalty is one over the number of rows, unless a larger penalty
-// predicts held-out rows significantly better. With many columns and classes, the smallest penalty overfits,
-// and the result would understate the accuracy without privacy.
+// The penalty is one over the number of rows, unless a larger penalty predicts held-out rows significantly
+// better. With many columns and classes, the smallest penalty overfits, and the result would understate the
+// accuracy without privacy.
+
+// penalised is a logistic regression whose penalty is chosen on held-out rows.
 type penalised struct {
 	units []string // of the rows; all rows of a unit are held out together
 }
@@ -181,7 +182,6 @@ const (
 	penaltyHeld      = 5      // one in penaltyHeld units is held out
 )
 
-// penalties returns the possible penalties, in units of one over the number of rows.
 func penalties() []float64 { return []float64{1, 30, 300} }
 
 func (p penalised) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.Rand) (teachers.Classifier, error) {
@@ -196,8 +196,8 @@ func softmaxOf(penalty float64, data teachers.Dataset) teachers.Softmax {
 	return teachers.Softmax{L2: penalty / float64(data.X.Rows), Iterations: linearIterations}
 }
 
-// choose tries the penalties in ascending order, and returns the last penalty that is significantly better
-// than the previous choice.
+// choose tries the penalties in ascending order, and returns the last that is significantly better than the
+// previous choice.
 func (p penalised) choose(ctx context.Context, data teachers.Dataset, rnd *rand.Rand) (float64, error) {
 	learn, held := p.halves(data, rnd)
 	best := penalties()[0]
@@ -221,8 +221,7 @@ func (p penalised) choose(ctx context.Context, data teachers.Dataset, rnd *rand.
 	return best, nil
 }
 
-// better reports whether now predicts the labels better than before by two standard deviations. It counts the
-// rows on which exactly one of the two is right.
+// better reports whether now predicts the labels better than before by two standard deviations (McNemar).
 func better(now, before, labels []int) bool {
 	won, lost := 0, 0
 	for i, y := range labels {

@@ -37,8 +37,6 @@ func (c point) neighbourPlan(ctx context.Context, method string, units int) (nea
 	})
 }
 
-// runNeighbours releases labels of queries by votes of nearby private rows, and trains a student on these
-// labels. With [oneSilo], each silo does so.
 func runNeighbours(ctx context.Context, c point, p prepared, method string, seed int) (Row, error) {
 	elections := c.elections(p, method)
 	runs := make([]Row, len(elections))
@@ -51,7 +49,6 @@ func runNeighbours(ctx context.Context, c point, p prepared, method string, seed
 	return overSilos(runs), nil
 }
 
-// elect releases the labels of one election, and scores a student.
 func (c point) elect(ctx context.Context, p prepared, e election, row Row, seed int) (Row, error) {
 	start := p.clock.now()
 	plan, err := c.neighbourPlan(ctx, row.Method, e.units)
@@ -91,8 +88,8 @@ func (c point) elect(ctx context.Context, p prepared, e election, row Row, seed 
 	return row, err
 }
 
-// neighbourQueries returns the pool rows that are the queries of a plan. The choice depends only on features
-// of the pool.
+// neighbourQueries returns the pool rows that are the queries of a plan, chosen by features of the pool
+// alone.
 func (c point) neighbourQueries(ctx context.Context, plan nearby.Plan, p prepared, method string, seed int) ([]int, error) {
 	if plan.Questions == p.pool.Rows {
 		all := make([]int, p.pool.Rows)
@@ -123,8 +120,7 @@ func (c point) releaseNeighbours(
 	return labels, err
 }
 
-// labelsFile returns a table of the released labels. If the pool is synthetic, the table also has
-// the queried rows.
+// labelsFile returns a table of the released labels, with the queried rows of a synthetic pool.
 func (c point) labelsFile(queries []int, released nearby.Labels) table.Table {
 	names := make([]string, len(queries))
 	for q, pool := range queries {

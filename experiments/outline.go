@@ -29,8 +29,7 @@ type addStep func(what string, times int, seconds, bytes float64)
 
 const SchemaOutline = "pate.compare-plan/1"
 
-// These speeds were measured on one processor at 2.4 GHz with AVX2. For MNIST, Adult, letter and optdigits,
-// estimated and measured times differ by less than a factor of two.
+// These speeds were measured on one processor at 2.4 GHz with AVX2.
 const (
 	perScattered   = 0.32e-3 / 784 // s per pixel of an image: scattering and gradients
 	perGradient    = 0.05e-3 / 784 // s per pixel: gradients alone

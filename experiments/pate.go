@@ -21,8 +21,7 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// ensemble holds the votes of the teachers of one run on the queries of all targets, followed by the votes on
-// the test rows.
+// ensemble holds the votes of the teachers of one run, on all queries and then on the test rows.
 type ensemble struct {
 	votes   *votes.Matrix
 	asked   int // number of rows before the test rows
@@ -36,8 +35,7 @@ type poll struct {
 	rows    []int // index of each query in the votes
 }
 
-// runPolls trains the teachers of one run, and writes the teachers' votes to disk before any label is
-// released.
+// runPolls trains the teachers of one run, and writes their votes to disk before any label is released.
 func runPolls(ctx context.Context, c Config, p prepared, seed int) (*ensemble, error) {
 	start := p.clock.now()
 	key := c.Key.Derive("ensemble", uint64(seed))
@@ -153,9 +151,8 @@ func runVote(ctx context.Context, c point, p prepared, v poll, method string, se
 
 func (r *Row) doubt(words string) { r.Note = strings.TrimPrefix(r.Note+"; "+words, "; ") }
 
-// release releases the answers of one mechanism in the order of the queries, until a limit of the mechanism
-// is reached. The key depends on the votes and the target, so runs with different votes or budgets never
-// share noise.
+// release releases the answers of one mechanism. The key depends on the votes and the target, so different
+// runs never share noise.
 func (c point) release(ctx context.Context, m votingPlan, v poll, method string, seed int) ([]aggregate.Answer, error) {
 	hash := v.votes.Hash()
 	var answers []aggregate.Answer
@@ -196,10 +193,10 @@ func (c point) ask(session aggregate.Session, v poll, out io.Writer) ([]aggregat
 	return answers, file.Write(out, table.CSV)
 }
 
-// voteCurve scores students on the first quarter, half and three quarters of the charged queries. The epsilon
-// of a point is the worst-case cost of the point's queries. The last point has the cost of all queries. The
-// curve is post-processing of released labels.
+// voteCurve scores students on the first quarter, half and three quarters of the charged queries.
 func (c point) voteCurve(ctx context.Context, p prepared, m votingPlan, v poll, answers []aggregate.Answer, row Row) ([]Point, error) {
+	// The epsilon of a point is the worst-case cost of the point's queries. The last point has the cost of
+	// all queries. The curve is post-processing of released labels.
 	const points = 4
 	var curve []Point
 	if m.description.Distances { // a part of a run costs the worst case of the whole run

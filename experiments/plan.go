@@ -41,7 +41,7 @@ const (
 )
 
 // planAnswers returns how many answers of GNMax the budget allows if the noise is a fifth of the number of
-// teachers. The result is at least two per class and at most the number of possible queries.
+// teachers.
 func (c Config) planAnswers(ctx context.Context, epsilon float64) (int, error) {
 	affordable, err := plan.MaxCount(ctx, c.teachers(), accountant.Target{Epsilon: epsilon, Delta: c.Delta})
 	if err != nil {
@@ -52,8 +52,8 @@ func (c Config) planAnswers(ctx context.Context, epsilon float64) (int, error) {
 
 func (c Config) askable() int { return min(c.Task.Pool.Len(), student.MaxSpread) }
 
-// A sparse vector mechanism asks sparseAsked times as many questions as GNMax, because only refusals cost
-// budget. It ends when it has refused the fraction sparseRefused of its questions.
+// A sparse vector mechanism asks sparseAsked times as many questions as GNMax, until it has refused the
+// fraction sparseRefused.
 const (
 	sparseAsked   = 4
 	sparseRefused = 0.05
@@ -141,8 +141,8 @@ func (c point) setting(ctx context.Context, method string) (aggregate.Setting, e
 	})
 }
 
-// withNoise returns the setting s with the noise that the budget requires. Stability mechanisms use half of
-// delta for wrong releases.
+// withNoise returns s with the noise that the budget requires. Stability mechanisms use half of delta for
+// wrong releases.
 func (c point) withNoise(ctx context.Context, d aggregate.Description, s aggregate.Setting) (aggregate.Setting, error) {
 	least := func(event func(float64) (accountant.Event, error)) (float64, error) { return calibrate(ctx, c, event) }
 	if d.Fit != nil {
@@ -168,7 +168,7 @@ func once[T any](plans *sync.Map, method string, made func() (T, error)) (T, err
 	return f.(func() (T, error))()
 }
 
-// ahead computes the hash of the task and all calibrations while the first features are read.
+// ahead computes the hash of the task and all calibrations in the background.
 type ahead struct {
 	points []point
 	err    error
@@ -200,7 +200,7 @@ func begin(ctx context.Context, c Config) (a *ahead, stop func()) {
 	}
 }
 
-// wait waits until the points are known. Plans of some points may still be unfinished.
+// wait waits until the points are known. Some plans may be unfinished.
 func (a *ahead) wait(ctx context.Context) ([]point, error) {
 	select {
 	case <-a.done:

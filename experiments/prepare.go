@@ -31,9 +31,8 @@ func (c Config) dimensions() int {
 }
 
 type prepared struct {
-	// private, asked and tested are the features for votes: of the private rows, the pool rows (the queries)
-	// and the test rows. They are the students' features, or projections of these features on directions
-	// learned from the pool.
+	// The private rows, the pool rows and the test rows have features for votes, perhaps projected on
+	// directions of the pool.
 	private, asked, tested teachers.Matrix
 	pool, test             teachers.Matrix // features for students
 	hash                   [32]byte        // hash of the task
@@ -82,11 +81,10 @@ func prepare(ctx context.Context, c Config, points func(context.Context) ([]poin
 	return p, err
 }
 
-// projects reports whether teachers and neighbours use projections of the features on the principal
-// directions of the pool, as students do. Projections save 95 % of the time and memory of pknn and kernel
-// ridge. On the development split of MNIST, they make labels 0.3 to 1.8 percentage points more accurate
-// (epsilon 2, one seed).
+// projects reports whether teachers and neighbours use projections of the features on directions of the pool.
 func (c Config) projects() bool {
+	// Projections save 95 % of the time and memory of pknn and kernel ridge. On the development split of
+	// MNIST, they make labels 0.3 to 1.8 percentage points more accurate (epsilon 2, one seed).
 	return c.Learner == KernelRidge && student.Projected(c.dimensions()) < c.dimensions()
 }
 
@@ -97,8 +95,7 @@ func (c Config) votedColumns() int {
 	return c.dimensions()
 }
 
-// voted returns a name for the features from which votes are computed. It is a part of the key, so votes from
-// different features never share noise.
+// voted names the features of the votes in the key, so votes from different features never share noise.
 func (c Config) voted() string {
 	if c.projects() {
 		return c.Features + " in the directions of the pool"
@@ -106,8 +103,7 @@ func (c Config) voted() string {
 	return c.Features
 }
 
-// projected returns the features of set, projected on the principal directions of the pool. It computes the
-// features of 512 rows at a time, to save memory.
+// projected returns the features of set, projected on the principal directions of the pool.
 func (c Config) projected(ctx context.Context, pool *student.Learner, set dataset.Set, e features.Extractor) (teachers.Matrix, error) {
 	const rowsAtOnce = 512
 	parts := make([]teachers.Matrix, (set.Len()+rowsAtOnce-1)/rowsAtOnce)
@@ -181,8 +177,8 @@ func learnPool(ctx context.Context, c Config, p prepared) (*student.Learner, err
 	return learner, wrapped(err)
 }
 
-// chooseQueries returns the pool rows that are the queries at a target. The choice depends only on features
-// of the pool. The order is random, so the first n queries cover the pool for any n.
+// chooseQueries returns the pool rows that are the queries at a target, in random order, by features of the
+// pool alone.
 func chooseQueries(ctx context.Context, c point, p prepared, key rng.Key) ([]int, error) {
 	rnd := rand.New(key.Derive("queries").Stream())
 	n := max(c.questions(GNMax), c.questions(ConfidentGNMax))
@@ -201,9 +197,8 @@ func chooseQueries(ctx context.Context, c point, p prepared, key rng.Key) ([]int
 
 const studentName = "cross-validated on released labels"
 
-// score trains a student on labels of pool rows, writes the results to row, and returns the accuracy. Without
-// labels, the student predicts the first class. Random numbers depend on key, run and method, so a repeated
-// run gives the same result.
+// score trains a student on labels of pool rows, writes the results to row, and returns the accuracy. A
+// repeated run gives the same result.
 func (c point) score(ctx context.Context, p prepared, labels []int, row *Row, seed int) (float64, error) {
 	rnd := rand.New(c.Key.Derive("student", uint64(seed)).DeriveBytes("method", []byte(row.Method)).Stream())
 	choice, err := p.public.Fit(ctx, labels, p.classes, rnd)

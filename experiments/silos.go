@@ -16,7 +16,6 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// election is one release of labels by votes of neighbours.
 type election struct {
 	name  string            // of its files
 	as    string            // name in the keys of its randomness
@@ -26,8 +25,7 @@ type election struct {
 	silos []neighbours.Rows // the same rows, by silo, if silos count by themselves
 }
 
-// elections returns the elections of a method. With silos that count by themselves, the counts, questions and
-// noise are those of [ReverseKNN], and so are the labels.
+// elections returns the elections of a method.
 func (c point) elections(p prepared, method string) []election {
 	all := neighbours.Rows{X: p.private, Y: c.Task.Private.Y, Units: c.Task.Private.Units, Classes: p.classes}
 	e := election{name: method, as: method, units: c.units, all: all}
@@ -47,8 +45,8 @@ func (c point) elections(p prepared, method string) []election {
 	return []election{e}
 }
 
-// overSilos returns the mean over silos. A unit is in one silo, so all silos together cost as much as the
-// silo with the highest cost, whose account is that of the row.
+// overSilos returns the mean over silos. A unit is in one silo, so all silos cost as much as the costliest
+// silo.
 func overSilos(runs []Row) Row {
 	row := mean(runs)
 	if len(runs) == 1 {
@@ -80,7 +78,7 @@ func (c point) bySilo(all neighbours.Rows) []neighbours.Rows {
 	return parts
 }
 
-// release releases the labels. The counts of silos are added as `pate label` adds their files.
+// release releases the labels, with the counts of silos added as `pate label` does.
 func (e election) release(ctx context.Context, plan nearby.Plan, r *ledger.Reservation, key rng.Key, asked dense.Matrix) (nearby.Labels, error) {
 	if e.silos == nil {
 		return plan.Release(ctx, r, key, e.all, asked)

@@ -20,7 +20,7 @@ type advice struct {
 	Risk    risk
 }
 
-// risk bounds the success of an attacker who has all records except one, and sees the release of one run.
+// risk bounds the success of an attacker who has all records except one, for one run.
 type risk struct {
 	Right float64 // probability of a right guess whether that record was used, from odds of 1 to 1
 	Found float64 // share of participants found by a test that wrongly accuses a share falseAlarms of non-participants
@@ -29,8 +29,7 @@ type risk struct {
 // falseAlarms is the fraction of non-participants that the attacker's test wrongly accuses.
 const falseAlarms = 0.01
 
-// advise returns the recommended method at each target, or nil if no private method was run. If a method is
-// among the leaders (see contest) at consecutive targets, it is recommended at all these targets.
+// advise returns the recommended method at each target, the same method at consecutive targets if possible.
 func advise(r *experiments.Result) []advice {
 	var out []advice
 	var run []contest // consecutive targets with common leaders
@@ -96,7 +95,6 @@ func total(run []contest, method string) float64 {
 	return sum
 }
 
-// target returns the target of a row. A result with one target may omit the target of rows.
 func target(r *experiments.Result, row experiments.Row) float64 {
 	if row.TargetEpsilon == 0 && row.Epsilon != nil && len(r.EpsilonTargets) == 0 {
 		return r.EpsilonTarget
@@ -104,8 +102,8 @@ func target(r *experiments.Result, row experiments.Row) float64 {
 	return row.TargetEpsilon
 }
 
-// riskOf bounds the risk by the trade-off curve of the row's events or, if the events are unknown, by epsilon
-// and delta.
+// riskOf bounds the risk by the trade-off curve of the row's events or, if there is none, by epsilon and
+// delta.
 func riskOf(row experiments.Row, delta float64) risk {
 	var of accountant.Schedule
 	if row.Account != nil {

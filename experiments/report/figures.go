@@ -11,7 +11,6 @@ import (
 	"github.com/pate-go/pate/internal/number"
 )
 
-// colours returns a colour for every private method, which is the same in all figures of a page.
 func colours(r *experiments.Result) map[string]int {
 	out := map[string]int{}
 	for _, row := range r.Rows {
@@ -22,7 +21,7 @@ func colours(r *experiments.Result) map[string]int {
 	return out
 }
 
-// lines returns one line per method through the values of the method's rows. It omits rows without a value.
+// lines returns one line per method through the values of its rows.
 func lines(r *experiments.Result, value func(row experiments.Row) *figure.Point) []figure.Line {
 	var out []figure.Line
 	colour := colours(r)
@@ -44,8 +43,8 @@ func lines(r *experiments.Result, value func(row experiments.Row) *figure.Point)
 	return out
 }
 
-// span returns the least and the greatest value of the lines, including error bars. The least value ignores
-// methods without protection, which may be far below all others.
+// span returns the least and the greatest value of the lines. The least value ignores methods without
+// protection.
 func span(lines []figure.Line) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, l := range lines {
@@ -76,9 +75,7 @@ func targetAxis(r *experiments.Result) figure.Axis {
 	return figure.Axis{Label: "ε", Low: slices.Min(all), High: slices.Max(all), Log: true, Ticks: all}
 }
 
-// accuracyFigure draws the test accuracy of each method in percent. For several targets, the horizontal axis
-// is the target, and points have standard errors. For one target, the axis is the spent budget in the first
-// run. Methods without protection are horizontal lines.
+// accuracyFigure draws the test accuracy of each method in percent, against the target or the spent budget.
 func accuracyFigure(r *experiments.Result, mark string) figure.Figure {
 	f := figure.Figure{Title: "Test accuracy against epsilon", Mark: mark}
 	if len(r.EpsilonTargets) > 1 {
@@ -166,15 +163,13 @@ func gapFigure(r *experiments.Result, mark string) figure.Figure {
 	return f
 }
 
-// dot is the accuracy of one method, on a common scale for all methods at a target.
 type dot struct {
 	Method, Text    string
 	Colour          int // colour on the page; -1 without protection
 	At, From, Width float64
 }
 
-// dots returns the accuracies at one target in the order of the rows, without unprotected methods that are
-// far below all protected methods.
+// dots returns the accuracies at one target, without unprotected methods that are far below all others.
 func dots(r *experiments.Result) []dot {
 	low, high := 1.0, 0.0
 	for _, row := range r.Rows {

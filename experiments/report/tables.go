@@ -173,8 +173,7 @@ type classCell struct {
 	Worst bool    // lowest recall of its method
 }
 
-// classTables returns a table for each target, or nil for results of earlier versions. Each table contains
-// the methods without a target.
+// classTables returns a table for each target, with the methods without a target, or nil.
 func classTables(r *experiments.Result) []classTable {
 	if len(r.ClassNames) == 0 || len(r.ClassRows) != len(r.ClassNames) {
 		return nil
@@ -220,27 +219,25 @@ func worst(r *experiments.Result, row experiments.Row) float64 {
 	return least
 }
 
-// waterfall divides a difference in accuracy at one target into steps, from the best model without privacy to
-// a student that learns from teachers.
+// waterfall divides a difference in accuracy into steps, from a model without privacy to a student of
+// teachers.
 type waterfall struct {
 	At     string // target
 	Method string
 	Labels int // released in one run
 	Steps  []step
-	// Known is the accuracy, as text, of the same student with the same number of true labels, or "".
+	// Known is the accuracy of the same student with as many true labels, or "".
 	Known string
 }
 
 type step struct {
-	Name  string
-	Value string
-	// Left and Width are the place of the bar, in percent of the waterfall's scale.
+	Name        string
+	Value       string
 	Left, Width float64
 	Kind        string // "level", "loss" or "gain"
 }
 
-// waterfalls returns a waterfall for the best method with teachers at each target, or nil if the model
-// without privacy or the plurality was not run.
+// waterfalls returns a waterfall for the best method with teachers at each target, or nil.
 func waterfalls(r *experiments.Result) []waterfall {
 	var open, plurality float64
 	if r.PoolOf != "" { // the correct labels are unknown

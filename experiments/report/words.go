@@ -243,7 +243,7 @@ func targetList(r *experiments.Result) string {
 }
 
 // leadersAt returns the most accurate private method at a target, and all methods that do not differ
-// significantly from it. A method that predicts a single class leads only if all methods do.
+// significantly.
 func leadersAt(r *experiments.Result, epsilon float64) []string {
 	best := -1
 	for i, row := range r.Rows {

@@ -6,40 +6,35 @@ import (
 )
 
 const (
-	// tileRows is the largest number of rows of a register tile. Six rows of two vectors take twelve
-	// registers.
+	// tileRows is the largest number of rows of a register tile, which then takes twelve registers.
 	tileRows = 6
 	// tileBytes is the width of a register tile: two vectors of AVX2.
 	tileBytes = 64
-	// broadRows is the largest number of rows of a register tile with AVX-512, and broadest·tileBytes its
-	// largest width.
+	// broadRows is the largest number of rows of a register tile with AVX-512. The largest width is
+	// broadest·tileBytes.
 	broadRows = 9
 	broadest  = 3
-	// mulRun is the number of products that are summed one after another. A panel with mulRun rows takes half
-	// of the L1 cache.
+	// mulRun is the number of products that are summed one after another.
 	mulRun = 256
 	// addRun is like mulRun, for sums over rows.
 	addRun   = 48
 	addDepth = 5 * addRun
 	// dotRun is like mulRun, for one vector lane of an inner product.
 	dotRun = 1024
-	// Products with at most dotCols columns (packedDotCols for a packed factor), each of length dotFrom or
-	// more, are computed as inner products, which is then faster than tiles.
+	// Products with at most dotCols columns, of length dotFrom or more, are computed as inner products.
 	dotFrom       = 32
 	dotCols       = 16
 	packedDotCols = 12
 	dotRows       = 128
 	// From packFrom rows on, a copied panel of the right factor is faster than the right factor in place.
 	packFrom = 64
-	// placeTo is the number of rows up to which AddATB copies no factor, with AVX-512.
+	// placeTo is the number of rows up to which AddATB copies no factor.
 	placeTo = 256
 )
 
 func width[T Float]() int { return tileBytes / int(unsafe.Sizeof(T(0))) }
 
-// abreast returns the number of columns that are computed next, if n columns remain. This is one panel, or at
-// most broadest panels with AVX-512. A single panel is slow, so the last four panels are computed in two
-// pairs.
+// abreast returns the number of columns that are computed next, if n columns remain.
 func abreast[T Float](n int) int {
 	w := width[T]()
 	switch {
@@ -118,8 +113,7 @@ func dotProducts[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n
 	}
 }
 
-// panelled computes MulBT or MulAB after copying panels of b, so that the rows of a panel are adjacent in
-// memory.
+// panelled computes MulBT or MulAB after copying panels of b to adjacent memory.
 func panelled[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int, transposed bool) {
 	shared := panelBuffers.Get().(*panelBuffer)
 	defer panelBuffers.Put(shared)
@@ -141,7 +135,7 @@ func panelled[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k
 	}
 }
 
-// product computes a product. Element (i, p) of the left factor is a[i*rs+p*cs].
+// product computes a product whose left factor has the element a[i*rs+p*cs] at (i, p).
 func product[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n, k, run int, add bool) {
 	w, j := width[T](), 0
 	if pathOf[T]() > portable && m == 1 {
@@ -153,8 +147,7 @@ func product[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n,
 	}
 }
 
-// addTransposed computes AddATB by transposing some rows of a at a time, so that the factors of each inner
-// product are adjacent in memory.
+// addTransposed computes AddATB by transposing some rows of a at a time.
 func addTransposed[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
 	shared := transposeBuffers.Get().(*transposeBuffer)
 	defer transposeBuffers.Put(shared)
@@ -190,8 +183,7 @@ func crowded[T Float](stride int) bool {
 	return min(past, period-past) < line
 }
 
-// columns computes n columns of a product, where n is a result of abreast. The argument apart is the distance
-// between panels of b.
+// columns computes n columns of a product, for a result n of abreast. Panels of b are apart elements apart.
 func columns[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb, apart int, m, n, k, run int, add bool) {
 	if pathOf[T]() > portable {
 		fmaTiles(dst, ldd, a, rs, cs, b, ldb, apart, m, n, k, run, add)
@@ -200,10 +192,11 @@ func columns[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb, apart int
 	tile(dst, ldd, a, rs, cs, b, ldb, m, n, k, run, add)
 }
 
-// tile computes m x n elements of a product, as sums of chains of run products. The first chain is stored in
-// dst, or added to dst if add is set. All other chains are added. Rounding every product explicitly prevents
-// compilers from fusing operations in only some copies of the expression.
+// tile computes m x n elements of a product, as sums of chains of run products.
 func tile[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n, k, run int, add bool) {
+	// The first chain is stored in dst, or added to dst if add is set. All other chains are added. Rounding
+	// every product explicitly prevents compilers from fusing operations in only some copies of the
+	// expression.
 	for from := 0; from < k; from += run {
 		depth := min(run, k-from)
 		left, right := a[from*cs:], b[from*ldb:]
@@ -298,8 +291,7 @@ func copyTransposed[T Float](dst []T, ldd int, b []T, ldb, m, n int) {
 	}
 }
 
-// gather copies b (depth x cols) to panels that are stride elements apart, and zeros the unused columns of
-// the last panel.
+// gather copies b (depth x cols) to panels that are stride elements apart, and zeros unused columns.
 func gather[T Float](panels []T, stride int, b []T, ldb, cols, depth int) {
 	w := width[T]()
 	for p := range depth {

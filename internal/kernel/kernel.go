@@ -166,8 +166,7 @@ func checkTaps[T Float](n int, winner []uint8, x []T, taps []int) {
 
 func order[T Float](v T) int64 { return orderOf(bitsOf(v)) }
 
-// orderOf maps the bits of floating-point numbers to integers in the same order, with -0 below +0. It is its
-// own inverse.
+// orderOf maps the bits of floating-point numbers to integers in the same order. It is its own inverse.
 func orderOf(b int64) int64 { return b ^ int64(uint64(b>>63)>>1) }
 
 // Sparse is a matrix in compressed rows: row i has the elements weights[start[i]:start[i+1]] in the columns
@@ -299,11 +298,10 @@ func Gaussian(products []float32, norm float32, norms []float32, gamma float32) 
 }
 
 // exp32 returns eˣ for x <= 0 with a relative error below 1e-7, and 0 for NaN and for x <= -87.
-//
-// Let x = (n + r) ln 2 / 64 with |r| <= 1/2, in float64. Then eˣ is 2^(n/64), from a table and a power of 2,
-// times the factor e^(r ln 2 / 64). The Taylor polynomial of degree 2 of this factor has a remainder below
-// (ln 2/128)³/6 = 2.7e-8. Products are rounded before they are added.
 func exp32(x float32) float32 {
+	// Let x = (n + r) ln 2 / 64 with |r| <= 1/2, in float64. Then eˣ is 2^(n/64), from a table and a power of
+	// 2, times the factor e^(r ln 2 / 64). The Taylor polynomial of degree 2 of this factor has a remainder
+	// below (ln 2/128)³/6 = 2.7e-8. Products are rounded before they are added.
 	if !(x > -87) {
 		return 0
 	}

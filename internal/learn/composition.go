@@ -81,14 +81,13 @@ func composed(epsilon float64, runs int, delta float64) totals {
 	}
 }
 
-// misprintedDrift returns the epsilon that a misprinted formula of advanced composition gives for k
-// mechanisms. The formula lacks one factor epsilon.
+// misprintedDrift returns the epsilon of advanced composition by a misprinted formula, which lacks one factor
+// epsilon.
 func misprintedDrift(epsilon, k, delta float64) float64 {
 	return k*math.Tanh(epsilon/2) + noDrift(epsilon, k, delta)
 }
 
-// noDrift returns the epsilon of advanced composition for k mechanisms without the term for the expected
-// privacy loss.
+// noDrift returns the epsilon of advanced composition without the term for the expected privacy loss.
 func noDrift(epsilon, k, delta float64) float64 { return epsilon * math.Sqrt(2*k*math.Log(1/delta)) }
 
 // Paid reserves the event e on a new ledger with a huge budget, because mechanisms run only with a

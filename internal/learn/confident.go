@@ -9,8 +9,6 @@ import (
 	"github.com/pate-go/pate/aggregate"
 )
 
-// tested traces the mechanisms named confident and interactive, which compare a noisy maximum with a
-// threshold and then take a noisy argmax.
 type tested struct {
 	*lesson
 	threshold, sigma1, sigma2 float64

@@ -90,11 +90,10 @@ func (l *lesson) section(id string) (heading, words string, f *Formula) {
 	return l.execute(headingOf(id)), Must(words, err), f
 }
 
-// step appends a step with the text of section id and these numbers. Each vector in numbers has one value per
-// class.
+// step appends a step with the text of section id and these numbers, whose vectors have one value per class.
 func (l *lesson) step(id string, numbers ...Number) { l.stepOver("", id, numbers...) }
 
-// stepOver is step for vectors with one value per object that the argument index names, such as "record".
+// stepOver is step for vectors with one value per object of the kind index, such as "record".
 func (l *lesson) stepOver(index, id string, numbers ...Number) {
 	heading, words, f := l.section(id)
 	l.Steps = append(l.Steps, Step{Name: heading, Words: words, Formula: f, Numbers: numbers, Index: index})
@@ -294,8 +293,7 @@ func (m Mechanism) lesson(values map[string]string, o Options) (l *lesson, err e
 	return l, nil
 }
 
-// finite removes infinite scalars from the trace, because some published formulas are infinite for extreme
-// inputs. An infinite vector or cost is an error.
+// finite removes infinite scalars from the trace. An infinite vector or cost is an error.
 func (t *Trace) finite() error {
 	infinite := func(n Number) bool {
 		return slices.ContainsFunc(n.Values, func(x float64) bool { return !mathx.IsFinite(x) })

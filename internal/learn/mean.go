@@ -67,16 +67,17 @@ func traceMean(l *lesson) {
 }
 
 // laplaceClip returns a clip for a private mean of numbers x with E[x^2] <= rootMoment^2, and an upper bound
-// on the mean squared error. Let s be rootMoment, n records and c the clip.
-//
-//  1. Clipping changes the mean by at most E[|x| 1{|x|>c}] <= s^2/c.
-//  2. Laplace noise of scale 2c/(n epsilon) has variance 8 c^2/(n epsilon)^2.
-//  3. So the error is at most s^2/n + s^4/c^2 + 8 c^2/(n epsilon)^2.
-//  4. For c = s sqrt(n epsilon/2) this is s^2/n + 6 s^2/(n epsilon).
-//
-// Lecture notes print 4 instead of 6, because they take b^2 for the variance of Laplace noise of scale b,
-// which is 2 b^2.
+// on the mean squared error.
 func laplaceClip(rootMoment float64, records int, epsilon float64) (clip, squaredError float64, err error) {
+	// Let s be rootMoment, n records and c the clip.
+	//
+	//  1. Clipping changes the mean by at most E[|x| 1{|x|>c}] <= s^2/c.
+	//  2. Laplace noise of scale 2c/(n epsilon) has variance 8 c^2/(n epsilon)^2.
+	//  3. So the error is at most s^2/n + s^4/c^2 + 8 c^2/(n epsilon)^2.
+	//  4. For c = s sqrt(n epsilon/2) this is s^2/n + 6 s^2/(n epsilon).
+	//
+	// Lecture notes print 4 instead of 6, because they take b^2 for the variance of Laplace noise of scale b,
+	// which is 2 b^2.
 	if !(rootMoment >= 0x1p-400 && rootMoment <= 0x1p400) || records < 1 || !(epsilon >= 0x1p-40 && epsilon <= 0x1p40) {
 		return 0, 0, fmt.Errorf("stability: no clip for root of the second moment %g, count %d and epsilon or noise multiplier %g",
 			rootMoment, records, epsilon)

@@ -45,9 +45,10 @@ func plurality(counts []int) (winner int, distance int64) {
 	return valid(winner, err), distance
 }
 
-// ask runs m on one query, and returns the answer and the noise. The search for the noise finds the least
-// distance at which m releases with the same key. The noise is the threshold plus one, minus this distance.
+// ask runs m on one query, and returns the answer and the noise.
 func ask[T any](m *stability.MStab, key rng.Key, value T, distance int64) (answer stability.Answer[T], noise int64) {
+	// The search for the noise finds the least distance at which m releases with the same key. The noise is
+	// the threshold plus one, minus this distance.
 	const far = 40 // the probability of noise beyond 2^far is negligible
 	at := func(distance int64) stability.Answer[T] { return Must(startStable[T](m, key).Ask(0, value, distance)) }
 	answer = at(distance)
@@ -70,8 +71,7 @@ func startStable[T any](m *stability.MStab, key rng.Key) *stability.Session[T] {
 func first(a, _ float64) float64  { return a }
 func second(_, b float64) float64 { return b }
 
-// released returns the probability that m releases an answer at this distance, and refused the probability
-// that m refuses.
+// released returns the probability of an answer at this distance, and refused of a refusal.
 func released(m *stability.MStab, distance int64) float64 { return math.Exp(first(m.Law(distance))) }
 func refused(m *stability.MStab, distance int64) float64  { return math.Exp(second(m.Law(distance))) }
 

@@ -148,10 +148,12 @@ func (in subsampleInputs) mistakes(l *lesson, m *stability.MStab, overlap int) {
 		scalar("samples, by the binomial law", plan.scanned), scalar("disjoint blocks", plan.blocks))
 }
 
-// sampPlan holds the numbers of M_samp (Smith, Thakurta 2013). Each model trains on a sample that contains
-// each record independently with probability gamma. With probability at least 1-delta, each record must be in
-// at most a fraction 2 gamma of the samples. Lecture notes use log(n/delta)/gamma^2 models (Hoeffding's
-// inequality). For small gamma, log(n/delta)/((2 log 2 - 1) gamma) models suffice (Chernoff's inequality).
+// Each model trains on a sample that contains each record independently with probability gamma. With
+// probability at least 1-delta, each record must be in at most a fraction 2 gamma of the samples. Lecture
+// notes use log(n/delta)/gamma^2 models (Hoeffding's inequality). For small gamma, log(n/delta)/((2 log 2 -
+// 1) gamma) models suffice (Chernoff's inequality).
+
+// sampPlan holds the numbers of M_samp (Smith, Thakurta 2013).
 type sampPlan struct {
 	gamma    float64 // epsilon/(32 log(1/delta))
 	chernoff int     // number of models by Chernoff's inequality

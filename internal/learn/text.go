@@ -77,8 +77,7 @@ func inputsOf(mechanism string) (inputs []Input) {
 	return inputs
 }
 
-// parseTexts parses the sections of all texts. It stores a section's body under the section's id, and the
-// heading under headingOf(id). A later text replaces sections of earlier texts with the same id.
+// parseTexts parses the sections of all texts by id. A later text replaces sections of earlier texts.
 func parseTexts(texts ...text) (phrases, error) {
 	all := make(phrases)
 	for _, t := range texts {
@@ -124,10 +123,11 @@ func setOut(body string) (words string, f *Formula, err error) {
 	return strings.Join(prose, " "), f, nil
 }
 
-// phrases holds parsed templates by name. The language is a part of text/template: {{.value}}, {{if .value}},
-// {{if eq .value 2}}, {{else}}, {{else if}}, {{end}} and {{template "name" .}}. Package text/template itself
-// calls methods by name, so the linker would keep all exported methods, and the page's program would be four
-// times as large.
+// The language is a part of text/template: {{.value}}, {{if .value}}, {{if eq .value 2}}, {{else}}, {{else
+// if}}, {{end}} and {{template "name" .}}. Package text/template itself calls methods by name, so the linker
+// would keep all exported methods, and the page's program would be four times as large.
+
+// phrases holds parsed templates by name.
 type phrases map[string][]phrase
 
 type phrase struct {
@@ -135,9 +135,8 @@ type phrase struct {
 	cases               []phraseCase
 }
 
-// phraseCase is a branch of an if. If equal is set, the branch applies when the value has the text equal.
-// Otherwise the branch applies when the value is not false, 0 or empty. The last else has no value and always
-// applies.
+// phraseCase is a branch of an if. It applies if the value has the text equal or, without equal, is not
+// false, 0 or empty.
 type phraseCase struct {
 	value, equal string
 	then         []phrase

@@ -180,8 +180,7 @@ func short(x float64) string {
 	return strconv.FormatFloat(x, 'g', 6, 64)
 }
 
-// shortUp formats a number with six digits, rounded up, after subtracting the largest rounding error of a
-// sum.
+// shortUp formats a number with six digits, rounded up.
 func shortUp(x float64) string {
 	if x == math.Trunc(x) {
 		return short(x)
@@ -189,8 +188,7 @@ func shortUp(x float64) string {
 	return short(number.Up(x-math.Abs(x)*0x1p-40, 6))
 }
 
-// wrap breaks text into lines. The first line begins with the argument first, and all others begin with the
-// argument other.
+// wrap breaks text into lines that begin with first, and then with other.
 func wrap(text, first, other string) string {
 	const width = 80
 	var b strings.Builder

@@ -35,7 +35,6 @@ func stirlingError(n float64) float64 {
 var factorials = [...]float64{1, 1, 2, 6, 24, 120, 720, 5040, 40320, 362880, 3628800, 39916800,
 	479001600, 6227020800, 87178291200, 1307674368000}
 
-// deviance returns x log(x/m) + m - x without cancellation near x = m.
 func deviance(x, m float64) float64 {
 	d := x - m
 	if math.Abs(d) < 0.1*(x+m) {

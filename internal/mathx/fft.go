@@ -31,23 +31,22 @@ func FFTError(n int) float64 { return 1.42 * 0x1p-53 * fftUnits(n) }
 // The two paths of an input preserve the norm.
 func FFTNormError(n int) float64 { return 9.0 / 4 * 0x1p-53 * fftUnits(n) }
 
-// fftUnits returns the relative error on one path through a transform, in units of 2^-53:
-//
-//   - The error of a root is 0.75. A product with a root adds an error of sqrt 5 (Brent, Percival, Zimmermann
-//     2007), in total 2.99.
-//   - Radix 2 has one addition, of error 1, and a product. Radix 4 has two additions and a product.
-//   - Radix 3 first multiplies by a rounded sine. An input contributes 0.5 to the sum of two, 0.5 to the
-//     middle, 2.23 to the product of the sine and the difference, and 1 to the sum of these. With a product
-//     this is less than 7.3.
-//   - Radix 5 has two cosines and two sines. An input contributes 2.12 to the cosines, 1.62 to the sums of
-//     the middle, 1.68 to the sines and 0.59 to their sum (or less with the two pairs exchanged), and 1 to
-//     the sum of all. With a product this is less than 10.
-//   - The last stage has no product, so its error is 2.9 less.
-//   - The split of the real sequence has two additions and a product. Its inverse also has a rounded factor.
-//     The sum is less than 7.
-//
-// These numbers are rounded up, which covers the far smaller second-order errors.
+// fftUnits returns the relative error on one path through a transform, in units of 2^-53.
 func fftUnits(n int) float64 {
+	//   - The error of a root is 0.75. A product with a root adds an error of sqrt 5 (Brent, Percival,
+	//     Zimmermann 2007), in total 2.99.
+	//   - Radix 2 has one addition, of error 1, and a product. Radix 4 has two additions and a product.
+	//   - Radix 3 first multiplies by a rounded sine. An input contributes 0.5 to the sum of two, 0.5 to the
+	//     middle, 2.23 to the product of the sine and the difference, and 1 to the sum of these. With a
+	//     product this is less than 7.3.
+	//   - Radix 5 has two cosines and two sines. An input contributes 2.12 to the cosines, 1.62 to the sums
+	//     of the middle, 1.68 to the sines and 0.59 to their sum (or less with the two pairs exchanged), and
+	//     1 to the sum of all. With a product this is less than 10.
+	//   - The last stage has no product, so its error is 2.9 less.
+	//   - The split of the real sequence has two additions and a product. Its inverse also has a rounded
+	//     factor. The sum is less than 7.
+	//
+	// These numbers are rounded up, which covers the far smaller second-order errors.
 	units := 7 - 2.9
 	for _, r := range factorise(n / 2) {
 		units += map[int]float64{2: 4, 3: 7.3, 4: 5, 5: 10}[r]
@@ -72,8 +71,6 @@ func FFTLength(n int) int {
 	return best
 }
 
-// factorise returns the radices of the stages of a complex transform of length h, or nil if h has a prime
-// factor above 5.
 func factorise(h int) []int {
 	var factors []int
 	for _, r := range []int{4, 2, 3, 5} { // the last stage has no products; rarer radices have more
@@ -148,8 +145,8 @@ func (f *FFT) Inverse(c []complex128) {
 	f.transform(z, other)
 }
 
-// transform runs the stages and returns the slice that holds the result, x or y. It is a self-sorting
-// (Stockham) decimation in frequency that alternates between x and y.
+// transform runs the stages of a self-sorting (Stockham) transform. The result is in the returned slice, x or
+// y.
 func (f *FFT) transform(x, y []complex128) []complex128 {
 	s, step := 1, 2 // stride of this stage; roots[step*p] = e^{-2 pi i p/n}, n the remaining length
 	for _, r := range f.factors {
@@ -195,7 +192,7 @@ func (f *FFT) Return() {
 // product with the input, and 2 for a compensated sum (Higham, section 4.3). Together they are less than 6.8.
 const FFTLowError = 7 * 0x1p-53
 
-// lowBlock is the number of roots that ForwardLow reads per input. Other roots are products of two roots.
+// lowBlock is the number of roots that ForwardLow reads per input.
 const lowBlock = 32
 
 // ForwardLow sets dst to the first outputs of Forward, computed from the defining sum. The sequence is zero

@@ -121,8 +121,7 @@ func stage5(y, x, roots []complex128, s, step int) {
 	}
 }
 
-// unitRoots returns e^{-2 pi i k/n} for k < n/2, where n is a multiple of 4. Each root is computed as a sum
-// of two float64 and rounded, so its error is below 0.75 units.
+// unitRoots returns e^{-2 pi i k/n} for k < n/2, where n is a multiple of 4, with an error below 0.75 units.
 func unitRoots(n int) []complex128 {
 	w := make([]complex128, n/2)
 	block := 1 // fine roots, then every block-th root
@@ -173,8 +172,7 @@ func (p point) times(q point) point {
 	return point{p.cos.times(q.cos).plus(p.sin.times(q.sin).minus()), p.cos.times(q.sin).plus(p.sin.times(q.cos))}
 }
 
-// wide is an unevaluated sum of two float64, where lo is at most half a unit of hi (Dekker 1971). An
-// operation has a relative error of about 2^-104.
+// wide is an unevaluated sum of two float64 (Dekker 1971). An operation has a relative error of about 2^-104.
 type wide struct{ hi, lo float64 }
 
 func (a wide) minus() wide { return wide{-a.hi, -a.lo} }

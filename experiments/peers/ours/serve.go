@@ -16,7 +16,6 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// timing holds the amount of work, and the wall and processor time in seconds.
 type timing struct {
 	Work      float64 `json:"work"`
 	Wall      float64 `json:"wall"`
@@ -66,8 +65,7 @@ func say(answer any) error {
 	return err
 }
 
-// serve writes an empty object when it is ready. Then it reads questions as JSON lines from standard input,
-// and writes one line with each answer.
+// serve reads questions as JSON lines and writes a line with each answer, after an empty object when ready.
 func serve[Q, A any](answer func(Q) (A, error)) error {
 	if err := say(struct{}{}); err != nil {
 		return err
@@ -90,8 +88,7 @@ func serve[Q, A any](answer func(Q) (A, error)) error {
 	}
 }
 
-// settle releases unused memory, resets the peak of resident memory, and returns the resident memory in MB,
-// or 0 on a system other than Linux.
+// settle releases unused memory and returns the resident memory in MB, or 0 on a system other than Linux.
 func settle() float64 {
 	debug.FreeOSMemory()
 	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
@@ -113,15 +110,13 @@ func resident(field string) float64 {
 	return kibibytes * 1024 / 1e6
 }
 
-// product is the product of an M by K and a K by N matrix. Kind is "forward" (rows times packed weights) or
-// "gradient" (the sum of a gradient over k rows).
+// product is the product of an M by K and a K by N matrix. Kind is "forward" or "gradient".
 type product struct {
 	Kind    string
 	M, N, K int
 	Seconds float64
 }
 
-// products measures the time of matrix products. The unit of work is 10^9 operations.
 func products() error {
 	return serve(func(p product) (timing, error) {
 		rnd := rand.New(rand.NewPCG(1, 6))

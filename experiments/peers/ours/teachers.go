@@ -26,8 +26,7 @@ import (
 // The queries are the MNIST test images with indices from queriesFrom to queriesTo-1.
 const queriesFrom, queriesTo = 8000, 10000
 
-// lesson is a request about the teachers of one learner. "fit" trains the teachers with From <= index < To,
-// "predict" lets these teachers vote on the queries, and "score" scores all votes.
+// lesson is a request about the teachers of one learner: "fit", "predict" or "score".
 type lesson struct {
 	Learner, Do string
 	From, To    int
@@ -39,8 +38,6 @@ type marks struct {
 	Plurality float64 `json:"plurality,omitempty"`
 }
 
-// class is a set of teachers. Teacher 0 has the first rows of MNIST as partition, and the next teachers have
-// the next rows.
 type class struct {
 	x, queries blas32.General
 	y, truth   []int
@@ -50,9 +47,7 @@ type class struct {
 	votes      [][]int // one row per teacher, one column per query
 }
 
-// teach writes the data and the parameters of the learners to the folder, for other toolkits, and then serves
-// requests from standard input. The amount of work is the number of fitted models or, for votes, the number
-// of queries times the number of teachers.
+// teach writes the data and the parameters of the learners to the folder, and then serves requests.
 func teach(extractor string, shares int, folder string) error {
 	ctx := context.Background()
 	c, err := newClass(ctx, extractor, shares)

@@ -8,13 +8,13 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// tiles512 writes the AVX-512 version of tiles32, with the same order of operations on each element. The
-// generated function computes n columns of a product, at most three vectors, in register tiles of at most
-// nine rows. Its parameter apart is the distance in bytes between vectors of a row of b.
-//
-// A tile of 9 x 3 vectors takes 27 registers and loads 12 operands for 27 products. Two loads per cycle
-// suffice for two products per cycle.
+// tiles512 writes the AVX-512 version of tiles32, with the same order of operations on each element.
 func tiles512() {
+	// The generated function computes n columns of a product, at most three vectors, in register tiles of at
+	// most nine rows. Its parameter apart is the distance in bytes between vectors of a row of b.
+	//
+	// A tile of 9 x 3 vectors takes 27 registers and loads 12 operands for 27 products. Two loads per cycle
+	// suffice for two products per cycle.
 	function("tiles512", "func(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb, apart int, m, height, k, run int, add int, n int)")
 	g := registersOfBroad
 	load("c rs cs ldb apart", g.c, g.rs, g.cs, g.ldb, g.apart)
@@ -31,8 +31,8 @@ func tiles512() {
 	}
 }
 
-// broad holds the registers of a tile whose rows have the given number of vectors. Register rs3 holds three
-// strides, bw the current address in b, left the remaining part of k, and mask the mask of the last vector.
+// broad holds the registers of a tile: three strides, the address in b, the remaining part of k, and the last
+// mask.
 type broad struct {
 	vectors                                                 int
 	c, rs, rs3, cs, ldb, bw, apart, left, count, work, mask reg.Register
@@ -178,8 +178,7 @@ func (g broad) store(row, vector int, c operand.Mem) {
 	VMOVUPS(z(g.acc(row, vector)), c)
 }
 
-// steps writes the loop over the products of one chain (see tile in package kernel). The last vector of a row
-// uses the registers that the argument width selects.
+// steps writes the loop over the products of one chain. The registers of the last vector are width's choice.
 func (g broad) steps(rows int, label string, width func(int) reg.VecPhysical) {
 	in := func(vector, register int) reg.VecPhysical {
 		if g.last(vector) {

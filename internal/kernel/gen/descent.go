@@ -8,12 +8,11 @@ import (
 )
 
 // addInts writes the assembly of AddInts.
-//
-// It converts an integer h 2^32 + l, with 0 <= l < 2^32, to float64 as follows. Bits l in the fraction of
-// 2^52 give the number 2^52 + l. Bits h + 2^31 in the fraction of 2^84 give the number 2^84 + 2^63 + h 2^32.
-// Subtracting 2^84 + 2^63 + 2^52 from the second number leaves h 2^32 - 2^52 exactly. Adding the first number
-// rounds once.
 func addInts() {
+	// It converts an integer h 2^32 + l, with 0 <= l < 2^32, to float64 as follows. Bits l in the fraction of
+	// 2^52 give the number 2^52 + l. Bits h + 2^31 in the fraction of 2^84 give the number 2^84 + 2^63 + h
+	// 2^32. Subtracting 2^84 + 2^63 + 2^52 from the second number leaves h 2^32 - 2^52 exactly. Adding the
+	// first number rounds once.
 	function("addInts64", "func(scaled *float64, total, noise *int64, n int, scale float64)")
 	scaled, total, noise, n := parameter("scaled"), parameter("total"), parameter("noise"), parameter("n")
 	scale, low, high, both := y(0), y(1), y(2), y(3)

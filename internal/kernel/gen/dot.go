@@ -10,9 +10,7 @@ import (
 
 var dotRows = []int{1: 4, 2: 4, 3: 3, 4: 2, 5: 2, 6: 2}
 
-// dots writes a function for the inner products of m rows of a and n <= 6 rows of b. Each lane of a vector
-// has its own sum. Lanes are then added in pairs. The parameter mask points to the mask of the last k modulo
-// 8 lanes.
+// dots writes a function for the inner products of m rows of a and n <= 6 rows of b.
 func dots() {
 	function("dots32", "func(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, m, n, k int, add int, mask *int32)")
 	g := registersOfDot
@@ -39,8 +37,7 @@ func dots() {
 	}
 }
 
-// dot holds registers: aw and bw with the current addresses in rows of a and b, and a3 and b3 with the
-// addresses three rows further.
+// dot holds registers with addresses in rows of a and b, and three rows further.
 type dot struct {
 	c, ldc, a, lda, ldb, m, aw, a3, bw, count, work, b3 reg.Register
 }
@@ -115,8 +112,8 @@ func (g dot) block(rows, n int) {
 	SUBQ(operand.U8(rows), g.m)
 }
 
-// inVectors writes a loop over the vectors of rows, two vectors per iteration. The caller must handle the
-// last elements, between this loop and the label sum.
+// inVectors writes a loop over the vectors of rows. The caller must handle the last elements, before the
+// label sum.
 func inVectors(name func(part string) string, count reg.Register, addresses []reg.Register, step func(disp int)) {
 	const lanes = 8
 	MOVQ(argument("k"), count)
@@ -156,8 +153,7 @@ func (g dot) sums(rows, n int) (sums []sum) {
 	return sums
 }
 
-// reduce adds the lanes of each half in pairs, and then adds the halves. The order is the same for every
-// width.
+// reduce adds the lanes of each half in pairs, and then the halves. The order is the same for every width.
 func (s sum) reduce(scratch int) {
 	if s.width == 1 {
 		for range 2 {

@@ -6,8 +6,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// rectify writes assembly that relies on VMAXPS, which returns its last operand if an operand is NaN or both
-// are zero. Adding zero turns -0 into 0.
+// rectify relies on VMAXPS, which returns its last operand if an operand is NaN or both are zero. Adding zero
+// turns -0 into 0.
 func rectify() {
 	function("rectify32", "func(dst, src *float32, n int)")
 	dst, src, n := parameter("dst"), parameter("src"), parameter("n")
@@ -117,9 +117,8 @@ func addToTaps() {
 	})
 }
 
-// lastTapFirst writes a loop over the taps, from the last to the first. If two windows share an element, the
-// element has a later tap in the earlier window. The argument body gets the tap's index, the number of
-// windows, and the addresses of the tap's windows in dst, winner and src. It may change the addresses.
+// lastTapFirst writes a loop over the taps, from the last to the first. The function body may change the
+// addresses.
 func lastTapFirst(body func(tap, dst, winner, src, left reg.GPVirtual)) {
 	taps, count := parameter("taps"), parameter("count")
 	dst, winner, src, left := GP64(), GP64(), GP64(), GP64()
@@ -149,8 +148,7 @@ func copyRow() {
 	again(n, 16)
 }
 
-// centre writes assembly that relies on VMINPS and VMAXPS, which return their last operand if an operand is
-// NaN.
+// centre relies on VMINPS and VMAXPS, which return their last operand if an operand is NaN.
 func centre() {
 	function("centre32", "func(dst, src, mean *float32, n int, scale float64, far float32)")
 	dst, src, mean, n := parameter("dst"), parameter("src"), parameter("mean"), parameter("n")
@@ -175,8 +173,8 @@ func centre() {
 	next(n, dst, src, mean)
 }
 
-// search writes the assembly of NotBelow. The generated function returns the number of elements before the
-// first vector with an element that is not below floor.
+// search writes the assembly of NotBelow, which stops at the first vector with an element that is not below
+// floor.
 func search() {
 	function("search32", "func(x, y *float32, n int, floor float32) int")
 	from, less, n, place := parameter("x"), parameter("y"), parameter("n"), GP64()

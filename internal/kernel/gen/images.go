@@ -8,8 +8,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// lessThan and greaterThan are predicates of VCMPPS, from the second operand to the first. Both are false for
-// NaN.
+// lessThan and greaterThan are predicates of VCMPPS, false for NaN.
 const (
 	lessThan    = 0x11
 	greaterThan = 0x1e
@@ -166,7 +165,7 @@ func squaresAbout() {
 	})
 }
 
-// inLanes writes a loop. The function add writes the code that adds register 4+i to lanes i.
+// inLanes writes a loop. The function add must write the code that adds register 4+i to lanes i.
 func inLanes(add func(i int)) {
 	lanes, from, n := parameter("lanes"), parameter("x"), parameter("n")
 	clear(4)

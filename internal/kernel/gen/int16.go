@@ -24,7 +24,6 @@ func unpackInt16() {
 	again(n, 16)
 }
 
-// fetchInt16 writes code that prefetches to the L2 cache, because the L1 cache is in use.
 func fetchInt16() {
 	function("fetch16", "func(x *int16, n int)")
 	x, n := parameter("x"), parameter("n")

@@ -40,8 +40,8 @@ func main() {
 
 var sameType = regexp.MustCompile(`(\w+) (\*?\w+), (\w+ \*?\w+)`)
 
-// writeStubs shortens the declarations in the file at stubsPath. It writes a second file, at otherPath, for
-// machines without the assembly: functions of the same names that panic.
+// writeStubs shortens the declarations at stubsPath, and writes functions that panic to otherPath, for
+// machines without assembly.
 func writeStubs(stubsPath, otherPath string) error {
 	text, err := os.ReadFile(stubsPath)
 	if err != nil {

@@ -9,15 +9,12 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// mirrors writes the assembly of Mirror.MulStrips for two vectors of columns. The number of odd rows, ko, may
-// be 0.
 func mirrors() {
 	g := registersOfMirror
 	g.write("mirrorStrips32", []string{"up", "down"}, func() {}, g.block)
 }
 
-// mirror holds registers: ups the distance between rows of results, aw the current address in a row of
-// coefficients, bw the current address in the strip, and left the number of remaining rows.
+// mirror holds registers: the distance of rows of results, two addresses, and the number of remaining rows.
 type mirror struct {
 	up, down, ups, dns, even, es, odd, os, src, srow, aw, bw, left, work reg.Register
 }
@@ -31,7 +28,7 @@ const mirrorRows = 3
 
 func (mirror) acc(odd, row, half int) reg.VecPhysical { return y(2*mirrorRows*odd + 2*row + half) }
 
-// write writes a function whose first parameters are results. The argument begin writes the code before each
+// write writes a function whose first parameters are results. The function begin writes the code before each
 // strip.
 func (g mirror) write(name string, results []string, begin func(), block func(rows int)) {
 	function(name, "func("+strings.Join(results, ", ")+" *float32, upRow, downRow, dstStep int, even, odd *float32, "+
@@ -69,8 +66,7 @@ func (g mirror) rows(block func(rows int)) {
 	JNE(operand.LabelRef("rows"))
 }
 
-// twoOrThree writes jumps to the block for three rows if left is 3 or at least 5, and to the block for two
-// rows if left is 2 or 4. Four rows are computed in two pairs, because a single row is slow.
+// twoOrThree writes jumps to the block for three rows or for two rows. Four rows are two pairs.
 func twoOrThree(left reg.Register, block string) {
 	CMPQ(left, operand.U8(4))
 	JE(operand.LabelRef(block + "2"))

@@ -26,8 +26,7 @@ type quarter struct {
 	moduli bool
 }
 
-// ends holds the addresses of the current rows Last - r, and waiting the sums or differences of even products
-// until the odd products are computed.
+// ends holds the addresses of the rows Last - r, and waiting the sums or differences of even products.
 var ends, waiting operand.Mem
 
 func place(other, row, half int) operand.Mem {
@@ -78,8 +77,6 @@ func (g quarter) block(rows int) {
 	}
 }
 
-// products writes the code that sets the accumulators to products of rows of coefficients and the strip at
-// bw. Coefficients with even and odd indices have separate accumulators.
 func (g quarter) products(rows, odd int, k string, a, stride reg.Register) {
 	for other := range 2 {
 		for r := range rows {

@@ -8,7 +8,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// y returns vector register n, x its lower half, and z its AVX-512 register.
+// y returns vector register n, x the lower half, and z the AVX-512 register.
 func y(n int) reg.VecPhysical { return vectors[n] }
 func x(n int) reg.VecPhysical { return vectors[n].AsX().(reg.VecPhysical) }
 
@@ -36,7 +36,7 @@ func lanes(n, mask reg.Register) {
 	KMOVW(ones.As32(), mask)
 }
 
-// at returns the address of row i <= 5. Row 0 is at base, row 3 at third, and rows are stride bytes apart.
+// at returns the address of row i <= 5, from row 0 at base and row 3 at third, with rows stride bytes apart.
 func at(base, third, stride reg.Register, i, disp int) operand.Mem {
 	m := operand.Mem{Base: base, Disp: disp}
 	if i >= 3 {
@@ -70,15 +70,14 @@ func advance(bytes int, addresses ...reg.Register) {
 	}
 }
 
-// next writes the code that advances the addresses by eight float32, repeats the loop while elements of n
-// remain, and then returns.
+// next writes the code that advances the addresses by eight float32 and repeats the loop while elements of n
+// remain.
 func next(n reg.Register, addresses ...reg.Register) {
 	advance(32, addresses...)
 	again(n, 8)
 }
 
-// again writes the code that subtracts lanes from n, repeats the loop while elements remain, and then
-// returns.
+// again writes the code that subtracts lanes from n and repeats the loop while elements remain.
 func again(n reg.Register, lanes int) {
 	repeat("loop", n, lanes)
 	finish()
@@ -100,8 +99,7 @@ func thirdRow(third, base, stride reg.Register) {
 	ADDQ(stride, third)
 }
 
-// nextRun writes code that sets the register count to the length of the next run, and subtracts this length
-// from the register left.
+// nextRun writes code that sets count to the length of the next run, and subtracts this length from left.
 func nextRun(count, left reg.Register) {
 	MOVQ(argument("run"), count)
 	CMPQ(left, count)

@@ -6,7 +6,6 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// sparse writes the assembly of Sparse.MulRows. The parameter mask selects the last columns, at most 8.
 func sparse() {
 	function("sparse32", "func(dst *float32, ldd int, start *int32, m int, places *int32, weights, b *float32, ldb, n int, mask *int32)")
 	dst, start, m := parameter("dst"), parameter("start"), parameter("m")
@@ -58,8 +57,7 @@ func sparse() {
 	finish()
 }
 
-// distances writes the assembly of SquaredDistances, with four partial sums per row. Parameters count and k
-// are multiples of 4. Half a vector belongs to one row.
+// distances writes the assembly of SquaredDistances. Parameters count and k are multiples of 4.
 func distances() {
 	function("distances32", "func(sums, x, rows *float32, ld int, places *int32, count, k int)")
 	sums, rows, ld := parameter("sums"), parameter("rows"), parameter("ld")

@@ -8,9 +8,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// tiles writes a function for two vectors of columns of a product, in register tiles of at most six rows. If
-// its parameter mask is nil, all columns exist. Otherwise mask has a negative integer for each existing
-// column. The memory of a vector without existing columns is not accessed.
+// tiles writes a function for two vectors of columns of a product, in register tiles of at most six rows.
+// With a mask, memory without columns is not accessed.
 func tiles() {
 	function("tiles32", "func(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb int, m, height, k, run int, add int, mask *int32)")
 	g := registersOfTile
@@ -134,8 +133,7 @@ func (g tile) block(rows int) {
 	SUBQ(operand.U8(rows), g.m)
 }
 
-// fetch writes code that prefetches the memory of the tile's result, which is needed only after the first
-// run.
+// fetch writes code that prefetches the memory of the tile's result.
 func (g tile) fetch(rows int) {
 	MOVQ(g.c, g.count)
 	for i := range rows {
@@ -194,8 +192,6 @@ func (g tile) step(rows int) {
 	}
 }
 
-// wide and wide512 write functions for n columns of one row of a product, where n is a multiple of the
-// elements of eight vectors.
 func wide()    { row("wide32", 32, y) }
 func wide512() { row("wide512", 64, z) }
 

@@ -16,7 +16,6 @@ func function(name, signature string) {
 
 var magic = sync.OnceValue(func() operand.Mem { return ConstData("magic", operand.U64(math.Float64bits(0x1.8p52))) })
 
-// foldInt64 writes code that sums squares in 16 lanes, in the order of squaredNorm.
 func foldInt64() {
 	function("foldInt64", "func(dst *int64, src *float32, n int, perUnit float64, lanes *float64)")
 	dst, src, n := parameter("dst"), parameter("src"), parameter("n")
@@ -48,8 +47,6 @@ func foldInt64() {
 	finish()
 }
 
-// squaredNorm writes code that sums squares in 16 lanes. Squares are exact in float64, so fused operations do
-// not change the result.
 func squaredNorm() {
 	function("squaredNorm32", "func(lanes *float64, x *float32, n int)")
 	inLanes(func(i int) { VFMADD231PD(y(4+i), y(4+i), y(i)) })
@@ -139,8 +136,6 @@ func transpose() {
 	again(n, 8)
 }
 
-// spread writes a function that copies blocks of 64 bytes of src to places in dst that are stride bytes
-// apart.
 func spread() {
 	function("spread32", "func(dst *float32, stride int, src *float32, n int)")
 	dst, stride := parameter("dst"), parameter("stride")

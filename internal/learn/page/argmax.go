@@ -135,7 +135,7 @@ func charged(events ...accountant.Event) float64 {
 }
 
 // withCounts returns the pair of output distributions if the mechanism also releases the counts here and
-// there. Each input then has one possible output, and the two outputs differ.
+// there.
 func (p pair) withCounts(here, there []int) pair {
 	return pair{
 		outcomes: []string{list(here), list(there)}, epsilon: p.epsilon, delta: p.delta,
@@ -144,7 +144,7 @@ func (p pair) withCounts(here, there []int) pair {
 }
 
 // allowed returns a function from false positive rates to lower bounds on the false negative rate of every
-// test between the inputs of p.
+// test of p.
 func (a argmaxMechanism) allowed(p pair) func(float64) float64 {
 	simple := byClaim(p.epsilon, p.delta)
 	if a.pure || a.declines { // otherwise the computation takes a second

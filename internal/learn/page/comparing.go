@@ -163,9 +163,8 @@ func noiseFor(epsilon float64, event func(noise float64) accountant.Event) float
 	return high
 }
 
-// attacked trains models with and without one record, and returns the scores of a membership attack on these
-// models. The score is the record's signed distance from the decision line, positive on the side of the
-// record's class.
+// attacked trains models with and without one record, and returns signed distances of the record from the
+// decision line.
 func attacked(cfg dpsgd.Config, runs int, key rng.Key) (with, without []float64) {
 	base := sample(key.Derive("attacked").Stream(), "few", 16)
 	canary := []float32{-2.5, -2.5} // a record of class 1, far on the other side
@@ -242,14 +241,18 @@ func drawComparing(r *reader) (v View) {
 	return v
 }
 
-// scatterOf returns a bound on the errors of both estimated rates of an attack, with 95 percent confidence.
-// For each rate, the inequality of Dvoretzky, Kiefer and Wolfowitz (constant of Massart 1990) fails with
-// probability at most 2.5 percent.
-func scatterOf(runs int) float64 { return math.Sqrt(math.Log(2/0.025) / (2 * float64(runs))) }
+// scatterOf returns a bound on the errors of the two estimated rates of an attack, with 95 percent
+// confidence.
+func scatterOf(runs int) float64 {
+	// For each rate, the inequality of Dvoretzky, Kiefer and Wolfowitz (constant of Massart 1990) fails with
+	// probability at most 2.5 percent.
+	return math.Sqrt(math.Log(2/0.025) / (2 * float64(runs)))
+}
 
 // against states whether the lower confidence bound of an attack's true positive rates exceeds the certified
-// maximum. Comparing points suffices, because the maximum is a concave function of the false positive rate.
+// maximum.
 func against(wrong, found []float64, most func(wrong float64) float64, scatter float64) string {
+	// Comparing points suffices, because the maximum is a concave function of the false positive rate.
 	for i := range wrong {
 		if found[i]-scatter > most(min(wrong[i]+scatter, 1)) {
 			return "Even this lower bound is above the dashed curve. If the certified bound is true, this happens in at most one run of twenty. " +
@@ -294,8 +297,8 @@ func drawTask(t task) Panel {
 		fmt.Sprintf("%d private records of two classes and %d public points without labels.", t.private.X.Rows, t.public.X.Rows), nil)
 }
 
-// drawAttackOn draws the trade-off curve of an attack and the certified maximum. It returns the panel, the
-// maximum true positive rate at a false positive rate of 10 percent, and a sentence about the attack.
+// drawAttackOn draws the trade-off curve of an attack and the certified maximum, and returns a sentence about
+// the attack.
 func drawAttackOn(cfg dpsgd.Config, with, without []float64) (Panel, float64, string) {
 	risk := learn.Must(pldOf(cfg.Event(), 1).Risk(context.Background()))
 	p := newPlot(axis{label: "false alarms", low: 0, high: 1}, axis{label: "members found", low: 0, high: 1})

@@ -22,9 +22,10 @@ func (p pair) loss(i int) float64 {
 }
 
 // spent returns the least epsilon for which the two output distributions are (epsilon,
-// delta)-indistinguishable. In one direction it is the maximum of ln((P[S] - delta)/P'[S]) over sets S of
-// outputs. The maximal S contains the outputs with the largest losses.
+// delta)-indistinguishable.
 func (p pair) spent() float64 {
+	// In one direction it is the maximum of ln((P[S] - delta)/P'[S]) over sets S of outputs. The maximal S
+	// contains the outputs with the largest losses.
 	reverse := p
 	reverse.here, reverse.there = p.there, p.here
 	return max(0, p.excess(), reverse.excess())

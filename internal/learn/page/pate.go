@@ -144,9 +144,6 @@ func drawFlow(teachers, asked, answered, right int) Panel {
 		"records, teachers, a noisy vote, labels, a student; only the vote touches private data and is charged.", nil)
 }
 
-// drawTeachers draws one column of dots per class and one dot per vote. A vote that moved from class from to
-// class to is an empty dot in the old column and a full dot in the new column. Scripts of the page drag dots
-// by the attributes data-class and data-drop.
 func drawTeachers(counts []int, from, to int) Panel {
 	c := newCanvas(plotHeight)
 	left, right, top, bottom := 8.0, panelWidth-8.0, 26.0, plotHeight-30.0

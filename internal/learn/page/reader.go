@@ -18,7 +18,7 @@ type reader struct{ values Situation }
 
 func refuse(format string, args ...any) { valid(0, fmt.Errorf(format, args...)) }
 
-// valid is like [learn.Must], but the error of its panic matches [ErrSituation].
+// valid is [learn.Must] with an error that matches [ErrSituation].
 func valid[T any](v T, err error) T {
 	if err != nil {
 		err = fmt.Errorf("%w: %w", ErrSituation, err)
@@ -85,8 +85,8 @@ func (r *reader) votes(id string) []int {
 	return counts
 }
 
-// moved reads a move of one vote, such as "0>1", from the control id. It returns both classes and the counts
-// after the move. Without a value, a vote moves from the class with the most votes to the second class.
+// moved reads a move of one vote, such as "0>1", from the control id. The default move is from the largest
+// class to the second.
 func (r *reader) moved(id string, counts []int) (from, to int, after []int) {
 	from, to = favourite(counts)
 	if text := r.values[id]; text != "" {

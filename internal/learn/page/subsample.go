@@ -168,8 +168,7 @@ func drawBlocks(here, there []dealt, marks []bool, record, touched int) Panel {
 		fmt.Sprintf("replacing record %d changes %d of %d blocks.", record, touched, len(here)), nil)
 }
 
-// drawBlockSizes draws the expected stability distance as a function of the number of blocks. The expectation
-// uses the binomial probability that a block votes for A.
+// drawBlockSizes draws the expected stability distance as a function of the number of blocks.
 func drawBlockSizes(share, now float64) Panel {
 	p := newPlot(axis{label: "blocks", low: 0, high: 60}, axis{label: "expected distance", low: 0, high: 30})
 	var xs, ys []float64

@@ -191,7 +191,7 @@ func (d document) write(chapters []page.Chapter) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// code holds the source of the functions that chapters show. A line "== NAME" precedes each function.
+// code holds the source of the functions that chapters show, each after a line "== NAME".
 //
 //go:embed code.txt
 var code string

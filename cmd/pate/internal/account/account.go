@@ -26,14 +26,13 @@ type accountFlags struct {
 }
 
 type accountReport struct {
-	Schema   string              `json:"schema"`
-	Relation accountant.Relation `json:"relation"`
-	Delta    *float64            `json:"delta,omitempty"`
-	Epsilon  *float64            `json:"epsilon,omitempty"`
-	Results  []accountResult     `json:"results"`
-	Warning  string              `json:"warning,omitempty"` // set if the epsilon gives almost no protection
-	// Explained compares the accountants, if --explain and a delta are given.
-	Explained *explained `json:"explained,omitempty"`
+	Schema    string              `json:"schema"`
+	Relation  accountant.Relation `json:"relation"`
+	Delta     *float64            `json:"delta,omitempty"`
+	Epsilon   *float64            `json:"epsilon,omitempty"`
+	Results   []accountResult     `json:"results"`
+	Warning   string              `json:"warning,omitempty"` // set if the epsilon gives almost no protection
+	Explained *explained          `json:"explained,omitempty"`
 }
 
 type accountResult struct {

@@ -19,8 +19,8 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// explainAccount prints the Rényi epsilon under the conventions of other privacy tools, and then the text
-// explain.txt. The output is stderr unless the output format is text or Markdown.
+// explainAccount prints the Rényi epsilon under the conventions of other privacy tools, and the text
+// explain.txt.
 func explainAccount(ctx context.Context, g *shell.Globals, cfg accountant.RDPConfig, schedule accountant.Schedule, report accountReport) error {
 	out := g.Stdout
 	if !g.Prose() { // the explanation is no data
@@ -78,8 +78,6 @@ func explainVariants() []explainVariant {
 	}
 }
 
-// explanations describes differences between privacy tools.
-//
 //go:embed explain.txt
 var explanations string
 
@@ -137,8 +135,7 @@ func gapAccountants() []shell.AccountantEntry {
 	return all
 }
 
-// epsilonOf returns the epsilon of a schedule at delta or, if the accountant does not support an event, the
-// reason.
+// epsilonOf returns the epsilon of a schedule at delta, or the reason why there is none.
 func epsilonOf(ctx context.Context, a accountant.Accountant, schedule accountant.Schedule,
 	delta float64) (accountant.Bound, string, error) {
 	refused, err := composeAll(a.Compose, schedule.Events)
@@ -221,8 +218,7 @@ func (e *explained) tables(format table.Format) []table.Table {
 	return append(reasonsBelow(gaps, format), reasonsBelow(said, format)...)
 }
 
-// saidAs is a privacy guarantee in one form, such as (epsilon, delta) or rho-zCDP, and the bounds Epsilon and
-// TPR that this form implies.
+// saidAs is a privacy guarantee in one form, such as rho-zCDP, and the bounds Epsilon and TPR that follow.
 type saidAs struct {
 	As      string       `json:"as"`
 	Value   string       `json:"value"`

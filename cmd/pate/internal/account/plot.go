@@ -18,8 +18,7 @@ import (
 
 const plotPoints = 60
 
-// plotAccount draws epsilon as a function of the number of steps. At each point, all repeated events have
-// completed the same fraction of their repetitions.
+// plotAccount draws epsilon as a function of the number of steps, for equal fractions of all repeated events.
 func plotAccount(ctx context.Context, path string, names []string, cfg accountant.RDPConfig, schedule accountant.Schedule, delta float64) error {
 	total := int64(0)
 	for _, e := range schedule.Events {
@@ -66,7 +65,7 @@ func plotAccount(ctx context.Context, path string, names []string, cfg accountan
 	return durable.WriteBytes(path, 0o644, drawLines(lines, delta))
 }
 
-// partOf returns a schedule with the fraction share of each event's repetitions, and the sum of these
+// partOf returns a schedule with the fraction share of each event's repetitions, and the number of
 // repetitions.
 func partOf(schedule accountant.Schedule, share float64) (int64, accountant.Schedule) {
 	out := accountant.Schedule{Relation: schedule.Relation}
@@ -107,9 +106,8 @@ func drawLines(lines []figure.Line, delta float64) []byte {
 
 const riskPlotPoints = 80
 
-// plotRisk draws two lower bounds on an attacker's false negative rate as functions of the false positive
-// rate. One bound is the accountant's trade-off curve, and the other follows from (epsilon, delta) alone. If
-// names contains exactly one of "pld" and "rdp", plotRisk uses this accountant, and otherwise the tightest.
+// plotRisk draws two lower bounds on an attacker's false negative rate: by the trade-off curve, and by
+// (epsilon, delta) alone.
 func plotRisk(ctx context.Context, path string, names []string, _ accountant.RDPConfig, schedule accountant.Schedule,
 	delta float64) error {
 	method, byPLD, byRDP := accountant.ByAuto, slices.Contains(names, "pld"), slices.Contains(names, "rdp")

@@ -106,7 +106,7 @@ func (f *analyzedFlags) analysed(cmd *cobra.Command) (analysis.Mechanism, error)
 	return m, nil
 }
 
-// readAnswers reads a file of labels and returns whether each selected query was answered.
+// readAnswers reads a file of labels and reports for each selected query whether it was answered.
 func readAnswers(path string, votes *votes.Source) ([]bool, error) {
 	file, err := durable.OpenRegular(path)
 	if err != nil {
@@ -123,9 +123,8 @@ func readAnswers(path string, votes *votes.Source) ([]bool, error) {
 	return answered, nil
 }
 
-// parseAnswers parses lines query,label with an optional header. An empty label is a declined query. If names
-// is not nil, it must contain each label. Each query in [from, to) must occur exactly once, and all other
-// queries are skipped.
+// parseAnswers parses lines query,label with an optional header, where an empty label is a declined query.
+// Each query in [from, to) must occur exactly once.
 func parseAnswers(r io.Reader, from, to, classes int, names []string) ([]bool, error) {
 	answered, seen := make([]bool, to-from), make([]bool, to-from)
 	in := csv.NewReader(r)
@@ -168,8 +167,7 @@ func parseAnswers(r io.Reader, from, to, classes int, names []string) ([]bool, e
 
 const analyzeNote = "computed from the votes, as private as the votes, and no claim: pate account computes what may be claimed"
 
-// costs returns the JSON fields for the epsilons in c. The data-independent epsilon is c.Claim if it is set,
-// as in a ledger of mode "reserved". All other epsilons are computed from Rényi divergences.
+// costs returns the JSON fields for the epsilons in c.
 func costs(c analysis.Costs) []any {
 	independent, by := revealed(c.Independent.Improved), accountant.ByRDP
 	if c.Claim != nil {
@@ -184,8 +182,7 @@ func costs(c analysis.Costs) []any {
 
 func revealed(n analysis.Number) shell.Number { return shell.Number(n.Reveal()) }
 
-// reportOf returns the JSON output of `pate votes analyze`. If there is no sanitized epsilon, unsanitized is
-// the reason. The top-level epsilons of mechanism "confident" are expected values instead of bounds.
+// reportOf returns the JSON output of `pate votes analyze`, and the reason if there is no sanitized epsilon.
 func reportOf(mechanism, noise string, r *analysis.Report) (out shell.Object, unsanitized string) {
 	top, answered, order := r.All, shell.Number(r.Queries), r.All.DataDependent.ClassicOrder
 	if r.Expected != nil {

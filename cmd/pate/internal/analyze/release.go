@@ -242,7 +242,6 @@ func (r *releaseRun) refused(err error, recorded bool) error {
 const releasedNote = "with noise, and charged to the ledger; one-sided, about these votes and these answers; no (epsilon, delta) guarantee: " +
 	"that is the ledger's"
 
-// releasedReport holds the JSON output of `pate votes analyze release` in field text, and some parsed fields.
 type releasedReport struct {
 	text     json.RawMessage
 	Released struct {
@@ -260,10 +259,11 @@ func (r *releasedReport) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// report returns the JSON output of a release. The fields cost and release_cost are Rényi divergences at the
-// order in field order. The field too_low is the probability that the released cost is below the true cost.
-// The field epsilon bounds cost and release_cost together, at delta.
+// report returns the JSON output of a release.
 func (r *releaseRun) report(out analysis.Released) shell.Object {
+	// The fields cost and release_cost are Rényi divergences at the order in field order. The field too_low
+	// is the probability that the released cost is below the true cost. The field epsilon bounds cost and
+	// release_cost together, at delta.
 	c, f := r.sanitizer.Config(), r.flags
 	from, to := r.votes.Range()
 	report := shell.Object{"schema", "pate.released/1", "note", releasedNote, "released", shell.Object{"private", !out.Releasable,

@@ -18,7 +18,6 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// outsideFlags are the flags for a labeller that is a program or a web address.
 type outsideFlags struct {
 	outside.Votes
 	command, url, attacker, votes, table, label string
@@ -27,7 +26,7 @@ type outsideFlags struct {
 	timeout                                     time.Duration
 }
 
-// outsideNames are the flags that only --command and --url use.
+// outsideNames are the flags that need --command or --url.
 var outsideNames = []string{"attacker", "votes", "table", "label", "counts", "epsilon", "copies", "parallel", "timeout", "teachers", "classes",
 	"queries"}
 
@@ -38,7 +37,6 @@ func (f *outsideFlags) declare(cmd *cobra.Command) {
 	shell.EpsilonIsNoBudget(cmd)
 }
 
-// labeller checks the flags.
 func (f *outsideFlags) labeller() (outside.Labeller, error) {
 	err := shell.Refuse("audit",
 		shell.If(f.command != "" && f.url != "", "--command and --url exclude each other"),

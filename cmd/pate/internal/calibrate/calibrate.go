@@ -25,7 +25,7 @@ import (
 )
 
 // result holds the given and the computed parameters of a calibration. The field epsilon is recomputed from
-// all parameters, and is at most the requested epsilon.
+// them.
 type result struct {
 	mechanism, found string
 	parameters
@@ -39,8 +39,8 @@ type parameters struct {
 	count              int64
 }
 
-// share bounds the fraction of participants that an attacker identifies at the false positive rate
-// falseAlarms. The bound Upper is recomputed from the noise, and is at most the requested fraction.
+// share bounds the fraction of participants that an attacker finds at the rate falseAlarms. Upper is
+// recomputed from the noise.
 type share struct {
 	falseAlarms float64
 	accountant.Interval
@@ -147,8 +147,7 @@ func newCalibrateGaussian(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// schedule holds the numbers of records and epochs and the expected batch size. They determine the sampling
-// probability and the number of steps.
+// schedule determines the sampling probability and the number of steps.
 type schedule struct {
 	records       int64
 	batch, epochs float64

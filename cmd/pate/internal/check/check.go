@@ -114,7 +114,6 @@ func runCheck(cmd *cobra.Command, g *shell.Globals, f checkFlags, args []string)
 	return nil
 }
 
-// labelCommand returns a command line of "pate label" that reads the same votes as cmd with args.
 func labelCommand(cmd *cobra.Command, args []string) string {
 	words := []string{"pate", "label"}
 	for _, a := range args {

@@ -184,7 +184,7 @@ func (f compareFlags) identity(cmd *cobra.Command, g *shell.Globals, targets []f
 	return run.Identity{Kind: "pate.run/1", Settings: id, Command: command}, nil
 }
 
-// command returns the command line that repeats the run. The function path formats each file name.
+// command returns the command line that repeats the run, with file names formatted by path.
 func (f compareFlags) command(cmd *cobra.Command, g *shell.Globals, targets []float64, path func(string) string) string {
 	values := map[string]string{"epsilon": shell.TargetsText(targets), "delta": fmt.Sprint(g.Delta), "seed": ""}
 	if f.Split != cmd.Flag("split").DefValue {
@@ -233,8 +233,7 @@ func printPlan(ctx context.Context, g *shell.Globals, cfg experiments.Config) er
 	})
 }
 
-// poolRows is the value of --pool for a pool of public rows. For other values, the rows of the pool are drawn
-// at random.
+// poolRows is the value of --pool for public rows. Other values draw the rows.
 const poolRows = "rows"
 
 func (f compareFlags) drawnPool() bool { return f.pool != poolRows }

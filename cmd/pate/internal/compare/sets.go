@@ -14,8 +14,7 @@ import (
 	"github.com/pate-go/pate/internal/unpack"
 )
 
-// listSets prints all named data sets and the hashes of their files. The location of a set is a folder,
-// "embedded", or "" if a file is missing.
+// listSets prints all named data sets and the hashes of their files.
 func listSets(g *shell.Globals) error {
 	var sets []shell.Object
 	var wrong []string

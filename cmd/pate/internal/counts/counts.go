@@ -106,8 +106,7 @@ func (f *flags) runJoin(ctx context.Context, g *shell.Globals, args []string, ou
 	return f.report(g, result{files.Queries(), opt.Teachers, files.Classes()}, opt.ClassNames)
 }
 
-// check refuses votes with failed checks. Counts do not contain single votes, so most checks are impossible
-// after the conversion.
+// check refuses votes with failed checks, because most checks are impossible on counts.
 func (f *flags) check(ctx context.Context, g *shell.Globals, cmd *cobra.Command, args []string, source *votes.Source) error {
 	report, err := source.Check(ctx)
 	if err != nil {

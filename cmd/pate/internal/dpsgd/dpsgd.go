@@ -21,7 +21,6 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// modelFlags are the flags of both commands.
 type modelFlags struct {
 	data                      shell.DataFlags
 	unitName, features, model string
@@ -116,8 +115,8 @@ const (
 	clipOnlyEpsilon = 8 // used for clipped gradients without noise
 )
 
-// plans returns a plan for each model to train. The argument budget is the epsilon of the ledger if --ledger
-// is given.
+// plans returns a plan for each model to train. The argument budget is the epsilon of the ledger, if there is
+// one.
 func (f *dpsgdFlags) plans(cmd *cobra.Command, s recipe.Shape, targets []float64, budget float64) ([]recipe.Plan, error) {
 	plan := recipe.Plan{NoiseMultiplier: f.noise, NonPrivate: f.without, Epsilon: f.spend}
 	one := func(epsilon float64) ([]recipe.Plan, error) {
@@ -255,8 +254,7 @@ func (f *ownFlags) check(given func(string) bool, size int) error {
 	return shell.CheckUnits(given, size, f.rows)
 }
 
-// task reads one file and splits the rows into sets, or reads a private and a public file. The schema is nil
-// for one file.
+// task reads one file and splits the rows, or reads a private and a public file with a schema.
 func (f *dpsgdFlags) task(g *shell.Globals) (dataset.Task, *dataset.Schema, error) {
 	if f.own.private == "" {
 		task, err := f.data.Task(g)

@@ -169,8 +169,8 @@ func dpsgdFootnotes(r *recipe.Result) string {
 	return b.String()
 }
 
-// writeDPSGD writes results.json, results.csv and curve.csv to dir, and the events of each private model for
-// `pate account`. Results that are not releasable, and all running times, go to the private part of dir.
+// writeDPSGD writes results and accounts to dir. Running times, and results that are not releasable, go to
+// the private part.
 func writeDPSGD(dir string, r *recipe.Result) error {
 	folder, times := results.Folder(dir), make([]float64, len(r.Rows))
 	for i, row := range r.Rows {

@@ -48,10 +48,11 @@ func (f *trainingFlags) set(cmd *cobra.Command, s recipe.Shape, r *recipe.Recipe
 	return f.setSchedule(given, &r.Train.Schedule)
 }
 
-// setSampling sets the sampling scheme of --sampling. For schemes other than Poisson and cyclic, it sets the
-// number of steps per epoch so that batches have about the size in the recipe. It then rounds the number of
-// steps to whole epochs unless --steps is given.
+// setSampling sets the sampling scheme of --sampling.
 func (f *trainingFlags) setSampling(given func(string) bool, c *dpsgd.Config) error {
+	// For schemes other than Poisson and cyclic, it sets the number of steps per epoch so that batches have
+	// about the size in the recipe. It then rounds the number of steps to whole epochs unless --steps is
+	// given.
 	scheme := dpsgd.Scheme(f.sampling)
 	if given("bands") != (scheme == dpsgd.Cyclic) {
 		return errors.New("--sampling cyclic needs --bands, and --bands needs --sampling cyclic")
@@ -71,8 +72,7 @@ func (f *trainingFlags) setSampling(given func(string) bool, c *dpsgd.Config) er
 	return nil
 }
 
-// setBands sets cyclic sampling, which divides the records into --bands groups and draws each batch from one
-// group.
+// setBands sets cyclic sampling in --bands groups.
 func (f *trainingFlags) setBands(c *dpsgd.Config) error {
 	most := math.Min(float64(c.Steps), math.Floor(1/c.SamplingProbability*(1+1e-12)))
 	if f.bands < 1 || float64(f.bands) > most {

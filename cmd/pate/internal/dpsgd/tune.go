@@ -43,7 +43,6 @@ func newTune(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// tuneTopic is the topic of `pate help` with the details of the command.
 const tuneTopic = "dpsgd tune"
 
 func noStudents(cmd *cobra.Command, args []string) error {

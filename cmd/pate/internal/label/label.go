@@ -93,8 +93,8 @@ func (f *labelFlags) check(cmd *cobra.Command, g *shell.Globals) (aggregate.Sett
 	return s, nil
 }
 
-// settle sets the privacy unit and the relation from a manifest in the folder of the votes. It refuses flags
-// that contradict the manifest.
+// settle sets the privacy unit and the relation from a manifest beside the votes. It refuses contradicting
+// flags.
 func (f *labelFlags) settle(cmd *cobra.Command, args []string) (err error) {
 	if f.stated, err = shell.StatedBeside(args); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (f *labelFlags) settle(cmd *cobra.Command, args []string) (err error) {
 	return err
 }
 
-// notWritten lists file endings that --out must not have, because labels cannot be written in these formats.
+// notWritten lists file endings that --out must not have.
 var notWritten = []string{".xlsx", ".xls", ".ods", ".json", ".npz", ".arrow", ".feather", ".pkl", ".gz", ".zst", ".zip"}
 
 func (f *labelFlags) config(cmd *cobra.Command, g *shell.Globals, s aggregate.Setting) (label.Config, error) {

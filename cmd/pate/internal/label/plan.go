@@ -46,8 +46,7 @@ type refusalRemedies struct {
 	accuracy          float64 // accuracy that epsilon and teachers assume
 }
 
-// refuse returns an error with the reason why no label was charged, and with the values in would, which would
-// be accepted.
+// refuse returns an error with the reason why nothing was charged, and with values that would be accepted.
 func (f *labelFlags) refuse(g *shell.Globals, why string, would refusalRemedies) error {
 	spent := 0.0
 	if f.spent != nil {
@@ -132,8 +131,7 @@ func (f *labelFlags) plan(cmd *cobra.Command, g *shell.Globals, c *label.Config,
 	return nil
 }
 
-// command returns the `pate label` command for the plan a. The argument first is the index of the first
-// query.
+// command returns the `pate label` command for the plan a, from query first on.
 func (f *labelFlags) command(cmd *cobra.Command, c *label.Config, args []string, a plan.Alternative, first int) string {
 	words := []string{"pate label", f.Words(cmd, args), shell.LabelFlags(a.Setting, first), "--mode " + c.Account.Mode.String()}
 	if force := cmd.Flag("force"); force.Changed { // its value is optional
@@ -143,8 +141,7 @@ func (f *labelFlags) command(cmd *cobra.Command, c *label.Config, args []string,
 		shell.Given, nil)
 }
 
-// tellPilot prints the result of the pilot p if released is true. Otherwise it prints the cost of p, which is
-// not charged yet.
+// tellPilot prints the result of the released pilot p, or the cost of p before it is charged.
 func (f *labelFlags) tellPilot(cmd *cobra.Command, g *shell.Globals, c *label.Config, p label.Pilot, released bool) error {
 	teachers := c.Votes.Teachers()
 	if released {
@@ -214,12 +211,10 @@ func (f *labelFlags) confirm(cmd *cobra.Command, question string) error {
 	return nil
 }
 
-// leastAnswered is the minimum probability of an answer if all teachers agree. It is low, because with few
-// teachers the mechanism may decline almost at random.
+// leastAnswered is the minimum probability of an answer if all teachers agree.
 const leastAnswered = 0.1
 
-// worthIt returns a function that refuses a setting whose labels would rarely be correct even if all teachers
-// agree.
+// worthIt returns a function that refuses a setting whose labels would rarely be correct.
 func (f *labelFlags) worthIt(g *shell.Globals, c *label.Config) func(aggregate.Setting) error {
 	return func(s aggregate.Setting) error {
 		d, err := mechanisms.Find(s.Mechanism)
@@ -257,8 +252,8 @@ func (f *labelFlags) worthIt(g *shell.Globals, c *label.Config) func(aggregate.S
 	}
 }
 
-// wouldWork estimates the largest number of queries with sufficiently accurate labels. For a fixed budget,
-// noise is proportional to the square root of the number of queries.
+// wouldWork estimates the largest number of queries with accurate labels. Noise grows with the root of that
+// number.
 func (f *labelFlags) wouldWork(s aggregate.Setting, c *label.Config) refusalRemedies {
 	d, err := mechanisms.Find(s.Mechanism)
 	if err != nil {
@@ -282,8 +277,8 @@ func (f *labelFlags) wouldWork(s aggregate.Setting, c *label.Config) refusalReme
 	return refusalRemedies{queries: int(float64(s.Queries) * share * share)}
 }
 
-// Each value of --force waives one reason to refuse a run. The flag without a value means "noise". If
-// "duplicates", "checks" or "calibration" is given, epsilon may be wrong, so no result is releasable.
+// Each value of --force waives one reason to refuse a run. After "duplicates", "checks" or "calibration",
+// epsilon may be wrong, so no result is releasable.
 const (
 	waiveNoise       = "noise"       // labels would rarely be right
 	waiveFew         = "few"         // the budget carries too few labels
@@ -324,8 +319,7 @@ func (w *waivers) Set(list string) error {
 
 func (w waivers) has(what string) bool { return slices.Contains(w, what) }
 
-// withheld returns the waived reasons that forbid a release, sorted and distinct: all except "noise" and
-// "few".
+// withheld returns the waived reasons that forbid a release, sorted and distinct.
 func (w waivers) withheld() []string {
 	names := slices.DeleteFunc(slices.Clone(w), func(name string) bool { return name == waiveNoise || name == waiveFew })
 	slices.Sort(names)
@@ -335,8 +329,7 @@ func (w waivers) withheld() []string {
 	return names
 }
 
-// misplaced returns an error for `--force duplicates` without "=", because pate would read "duplicates" as a
-// votes file.
+// misplaced returns an error for `--force duplicates` without "=", which would name a votes file.
 func (w waivers) misplaced(args []string) error {
 	for _, arg := range args {
 		if len(w) > 0 && slices.Contains(waivable, arg) {

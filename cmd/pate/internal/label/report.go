@@ -17,8 +17,7 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// expected returns the expected numbers of answered and correct labels for a JSON report. It returns nil for
-// other formats or if these numbers cannot be computed.
+// expected returns the expected numbers of answered and correct labels for a JSON report, or nil.
 func (f *labelFlags) expected(ctx context.Context, g *shell.Globals, c label.Config, r label.Result) (shell.Object, error) {
 	if g.ParsedFormat() != table.JSON {
 		return nil, nil
@@ -34,8 +33,6 @@ func (f *labelFlags) expected(ctx context.Context, g *shell.Globals, c label.Con
 	return shell.Object{"answered", a.ExpectedAnswers, "right", a.ExpectedCorrect}, nil
 }
 
-// writeReport prints the report on released labels. The field "noise" has all parameters of the mechanism.
-// Fields such as "sigma" repeat a parameter, because the first version of the format has these fields.
 func writeReport(g *shell.Globals, r label.Result, expected shell.Object) error {
 	v, a := r.Setting.Values, r.Account
 	var threshold *float64
@@ -64,8 +61,7 @@ func writeReport(g *shell.Globals, r label.Result, expected shell.Object) error 
 	})
 }
 
-// checkVotes prints the failed checks of the votes. A failed check stops the run unless --force waives this
-// check.
+// checkVotes prints the failed checks of the votes. A failed check stops the run unless --force waives it.
 func (f *labelFlags) checkVotes(cmd *cobra.Command, g *shell.Globals, report *votes.Report) error {
 	for _, finding := range shell.FailedFindings(g, report) {
 		waiver := waiveChecks
@@ -94,12 +90,10 @@ func (f *labelFlags) checkVotes(cmd *cobra.Command, g *shell.Globals, report *vo
 	return nil
 }
 
-// countedQueries is the largest number of queries that fit in mode "filter" for which tellMode also computes
-// how many fit in mode "reserved". For more queries, this computation takes up to 40 seconds.
+// countedQueries is the largest number of queries for which tellMode also computes mode "reserved".
 const countedQueries = 100_000
 
-// tellMode prints, for a new ledger in mode "filter", how many queries with this noise fit the budget in mode
-// "filter" and in mode "reserved".
+// tellMode prints, for a new ledger in mode "filter", how many queries fit the budget in each mode.
 func tellMode(ctx context.Context, g *shell.Globals, r label.Result) error {
 	d, err := mechanisms.Find(r.Setting.Mechanism)
 	if err != nil || r.Account.Mode != ledger.Filter || r.Resumed || r.Entry != firstEntry || !plan.Plannable(d) || g.Quiet {

@@ -72,10 +72,11 @@ func newLawOf(g *shell.Globals, m lawPage) *cobra.Command {
 	return cmd
 }
 
-// writeLaw prints an output distribution. The field log_probabilities has the logarithm of each probability,
-// even if the probability underflows to 0, and null for an impossible output. The field answered exists only
-// for mechanisms that may decline, and the fields distance and released only for stability mechanisms.
+// writeLaw prints an output distribution.
 func writeLaw(g *shell.Globals, m lawPage, value map[string]float64, counts []int, law aggregate.Law) error {
+	// The field log_probabilities has the logarithm of each probability, even if the probability underflows
+	// to 0, and null for an impossible output. The field answered exists only for mechanisms that may
+	// decline, and the fields distance and released only for stability mechanisms.
 	var probabilities []float64
 	var logs []shell.Number
 	sum := 0.0
@@ -127,7 +128,7 @@ func (p *picture) add(name, value string, log float64) {
 	p.Rows = append(p.Rows, row[:len(p.Header)])
 }
 
-// formatProbability formats e^log, even below the least float64. If exact is true, it prints all digits.
+// formatProbability formats e^log, even below the least float64.
 func formatProbability(log float64, exact bool) string {
 	if p := math.Exp(log); p > 1e-300 || math.IsInf(log, -1) {
 		if exact {
@@ -155,8 +156,6 @@ func bar(share float64, width int) string {
 	return text
 }
 
-// texts has a file for each distribution, with a description and examples.
-//
 //go:embed text/*.txt
 var texts embed.FS
 
@@ -188,8 +187,7 @@ func lawPages() []lawPage {
 	return pages
 }
 
-// help returns the description and the examples of a distribution. Without a text file, the examples use the
-// counts in d.Neighbours.
+// help returns the description and the examples of a distribution.
 func help(name string, d aggregate.Description) (long, examples string) {
 	if text, err := texts.ReadFile("text/" + name + ".txt"); err == nil {
 		long, examples, _ = strings.Cut(strings.TrimSuffix(string(text), "\n"), "\n\nExamples:\n")

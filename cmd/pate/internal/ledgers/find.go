@@ -15,8 +15,8 @@ import (
 	"github.com/pate-go/pate/internal/results"
 )
 
-// find adds the checks of all files in a folder, and returns the path of its ledger. For another path, it
-// returns the path itself.
+// find adds the checks of all files in a folder, and returns the path of its ledger. It returns any other
+// path itself.
 func (c *checks) find(path string) (string, error) {
 	if filekind.Of(path) != filekind.Folder {
 		return path, nil
@@ -96,10 +96,9 @@ func equal(a, b string) (bool, error) {
 	return x == y, err
 }
 
-// listing matches a file with its hash in the report of `pate publish`.
 var listing = regexp.MustCompile(`<a href="([^"/\\]+)">[^<]*</a></td><td><code>([0-9a-f]{64})</code>`)
 
-// report compares the files that a report of `pate publish` lists with their hashes.
+// report compares the files in a report of `pate publish` with their hashes.
 func (c *checks) report(path string) {
 	text, err := shell.ReadStart(path, 1<<20)
 	if err != nil || !strings.Contains(string(text), "<title>What was published</title>") {

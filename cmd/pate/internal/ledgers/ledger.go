@@ -25,8 +25,7 @@ func New(g *shell.Globals) *cobra.Command {
 	return shell.Parent("ledger", "ledger", newLedgerShow(g), newStatement(g), newLedgerSign(g))
 }
 
-// ofLedger returns a command without the flags --delta and --seed: the delta is in the ledger, and no noise
-// is drawn.
+// ofLedger returns a command without --delta and --seed: the ledger has a delta, and no noise is drawn.
 func ofLedger(use, without string, args cobra.PositionalArgs, run func(*cobra.Command, []string) error) *cobra.Command {
 	cmd := shell.Command(use, "seed delta "+without, args, run)
 	shell.CompleteArgs(cmd, shell.Files("jsonl"))
@@ -48,11 +47,12 @@ func newReport(g *shell.Globals, path string, s ledger.Summary, checked []string
 	return report{path, s, claim, checked}, err
 }
 
-// object returns the JSON of a ledger. In mode "filter", the field spent is compared with the budget, but is
-// not a privacy guarantee. The field left is the epsilon of the largest Gaussian release that the rest of the
-// budget permits. The field recomputed exists only if this version of pate and the version that sealed the
-// ledger compute different epsilons. It has both values, and the field claim is the larger upper bound.
+// object returns the JSON of a ledger.
 func (r report) object(schema string, further ...any) shell.Object {
+	// In mode "filter", the field spent is compared with the budget, but is not a privacy guarantee. The
+	// field left is the epsilon of the largest Gaussian release that the rest of the budget permits. The
+	// field recomputed exists only if this version of pate and the version that sealed the ledger compute
+	// different epsilons. It has both values, and the field claim is the larger upper bound.
 	c := r.Config
 	var again, releasable any
 	if b := r.Claimed.Again; b != nil {
@@ -118,7 +118,6 @@ func (r report) footing() string {
 	return b.String()
 }
 
-// heads describes the heads that the ledger was compared with.
 func (r report) heads() string {
 	if len(r.checked) > 0 {
 		return "the ledger contains the head that was " + strings.Join(r.checked, ", and the head that was ")
@@ -235,7 +234,7 @@ func entryLines(entries []ledgerEntry) table.Table {
 	return t
 }
 
-// runName shortens the middle of a run's name, because similar runs have names with the same beginning.
+// runName shortens the middle of a run's name, because names of similar runs begin alike.
 func runName(run string) string {
 	name := cmp.Or(label.Describe(run), silos.Describe(run), run)
 	var of struct{ Kind, Key string }

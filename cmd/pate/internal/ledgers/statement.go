@@ -142,7 +142,6 @@ func (f *statementFlags) options(ledgerPath string) (statement.Options, error) {
 		`for example {"data_set": "admissions 2019-2024", "date": "2026-03-01"}`, "statement")
 }
 
-// aboutName is the file with the facts about the data of the ledgers in its folder.
 const aboutName = "about.json"
 
 // aboutBeside returns the facts beside a ledger, or nil if there are none.
@@ -158,8 +157,7 @@ func aboutBeside(ledgerPath string) *statement.About {
 	return &about
 }
 
-// factsBeside returns the facts of the statement that `pate publish` wrote of a ledger, and the secrets that
-// the run has removed since.
+// factsBeside returns the facts of the statement of `pate publish`, and secrets removed since.
 func factsBeside(ledgerPath string) (f statement.Facts) {
 	path, err := filepath.Abs(ledgerPath)
 	half := filepath.Base(filepath.Dir(path))
@@ -177,7 +175,7 @@ func factsBeside(ledgerPath string) (f statement.Facts) {
 	return f
 }
 
-// keep writes the facts beside the ledger, for later statements. It replaces no other kind of file.
+// keep writes the facts beside the ledger. It replaces no other kind of file.
 func (f *statementFlags) keep(g *shell.Globals, ledgerPath string, about *statement.About) {
 	path := filepath.Join(filepath.Dir(ledgerPath), aboutName)
 	there, err := durable.Exists(path)

@@ -44,7 +44,6 @@ func NewVerify(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// Results of a check. A wrong result is the only one that fails the command.
 const (
 	isRight   = "ok"
 	isWrong   = "WRONG"
@@ -52,7 +51,6 @@ const (
 	unchecked = "not checked"
 )
 
-// check is the result of one check, of a file or of the whole ledger.
 type check struct {
 	Check  string `json:"check"` // such as "labels"
 	Result string `json:"result"`
@@ -67,7 +65,6 @@ type check struct {
 	card    *published.Card
 }
 
-// checks are the checks of one ledger.
 type checks struct {
 	list   []*check
 	byHash map[[sha256.Size]byte][]*check
@@ -152,7 +149,7 @@ func (c *checks) commit(entry int64, hash [sha256.Size]byte) {
 	}
 }
 
-// verify verifies a ledger and all files. If the argument signed is not nil, it also verifies the signature.
+// verify verifies a ledger, all files and, if given, the signature.
 func (c *checks) verify(g *shell.Globals, path string, head ledger.Head, signed *signedBy) error {
 	f, known, err := shell.OpenLedgerFile(path)
 	if err != nil {

@@ -27,8 +27,8 @@ func New(*shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// writeAll writes pages for a command and all its subcommands: commands in section 1, topics in section 7.
-// Pages have no date, so the same source gives the same bytes.
+// writeAll writes pages for a command and all subcommands. Pages have no date, so the same source gives the
+// same bytes.
 func writeAll(cmd *cobra.Command, dir string) error {
 	if err := durable.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -58,8 +58,8 @@ func writeAll(cmd *cobra.Command, dir string) error {
 	return durable.WriteBytes(path, 0o644, bytes.Replace(page.Bytes(), []byte("Jan 0001"), nil, 1))
 }
 
-// toMarkdown converts the help texts of a command to Markdown and escapes markup. If a line of a paragraph is
-// indented, the paragraph is a table or code and keeps its lines.
+// toMarkdown converts the help texts of a command to Markdown. A paragraph with an indented line keeps its
+// lines.
 func toMarkdown(cmd *cobra.Command) {
 	escape := strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "<", `\<`, "`", "\\`").Replace
 	paragraphs := strings.Split(strings.Trim(cmd.Long+"\n\n"+shell.Details(cmd), "\n"), "\n\n")

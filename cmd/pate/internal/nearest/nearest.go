@@ -35,7 +35,6 @@ func New(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// outputs returns the file of the counts and its manifest.
 func (f *flags) outputs() [2]shell.Target {
 	return [2]shell.Target{{Flag: "--out", Path: f.out, Topic: "votes"}, {Flag: "--out", Path: manifest.Beside(f.out), Topic: "votes"}}
 }

@@ -45,8 +45,8 @@ func New(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// alternative is a plan with its `pate label` command. The field filter is the largest number of queries that
-// fit the budget in mode filter. For simulated votes, the command contains VOTES instead of file names.
+// alternative is a plan with its `pate label` command. The field filter is the largest number of queries in
+// mode filter.
 type alternative struct {
 	plan.Alternative
 	command string
@@ -141,8 +141,7 @@ func (f *planFlags) check(cmd *cobra.Command, args []string, reverse bool) error
 	return nil
 }
 
-// checkVotes returns an error for invalid flags about the votes of a plan, or the first error in rules. If
-// votes are neither given nor simulated, without is the text of the error.
+// checkVotes returns an error for invalid flags about the votes of a plan, or the first error in rules.
 func (f *planFlags) checkVotes(cmd *cobra.Command, args []string, without string, rules ...error) error {
 	simulated := cmd.Flags().Changed("simulate-accuracy") || f.AgreementGiven(cmd)
 	if err := f.CheckAgreement(cmd); err != nil {
@@ -159,9 +158,7 @@ func (f *planFlags) checkVotes(cmd *cobra.Command, args []string, without string
 
 const simulatedQueries = 1000
 
-// examples reads the votes for planning from the files args, or simulates votes if there are no files. The
-// number of simulated queries is --queries, or 1000. A smaller number than the argument minimum is raised to
-// minimum, or to [plan.MaxExamples].
+// examples reads the votes for planning from the files args, or simulates at least minimum queries.
 func (f *planFlags) examples(ctx context.Context, g *shell.Globals, args []string, minimum int) ([]plan.Example, error) {
 	if len(args) == 0 {
 		if _, err := f.Options(); err != nil { // checks --class-names and their number
@@ -216,8 +213,7 @@ func (a alternative) most() int {
 	return a.Queries
 }
 
-// object returns the JSON output of a plan. The field "noise" has all parameters of the mechanism. Fields
-// such as "sigma" repeat a parameter, because the first version of the format has these fields.
+// object returns the JSON output of a plan.
 func (a alternative) object() shell.Object {
 	v := a.Values
 	return shell.Object{"mechanism", a.Mechanism, "threshold?", v["threshold"], "sigma1?", v["sigma1"], "sigma2?", v["sigma2"],
@@ -257,8 +253,7 @@ func (f *planFlags) labelCommand(votes string, a plan.Alternative, budget, delta
 		votes, shell.LabelFlags(a.Setting, 0), budget, delta, claims)
 }
 
-// source describes the votes of a plan. The field private is true if the votes are real or --calibrate-on was
-// given.
+// source describes the votes of a plan. The field private is true if real votes were read.
 type source struct {
 	plan.Summary
 	simulated, private bool

@@ -48,8 +48,6 @@ func New(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// report holds the predictions of a student or of a DP-SGD model, for the JSON schemas pate.student-predict/1
-// and pate.dpsgd-predict/1.
 type report struct {
 	first                       shell.Object // fields of the JSON before rows
 	kind, unit                  string
@@ -72,8 +70,7 @@ func (r report) object(answers []answer) shell.Object {
 	return append(o, "public_rows", r.public, "labels?", answers)
 }
 
-// answer is the prediction for one row. Probability is the label's probability, by a DP-SGD model.
-// Probabilities are for all classes, by a student.
+// answer is the prediction for one row, with the probability of the label or of all classes.
 type answer struct {
 	Row           string    `json:"row"`
 	Label         string    `json:"label"`
@@ -168,8 +165,7 @@ func (f *flags) askStudent(ctx context.Context, path string, m *published.Model)
 	return r, nil
 }
 
-// written returns the predictions as a table. The last cell of each line states whether the predictions are
-// releasable.
+// written returns the predictions as a table with a last column that states whether they are releasable.
 func written(answers []answer, columns []string, releasable bool) table.Table {
 	t := table.Table{Header: slices.Concat([]string{"row", "label"}, columns, []string{"releasable"})}
 	for i := range t.Header {
@@ -288,8 +284,7 @@ func (f *flags) askDPSGD(ctx context.Context, path string) (report, error) {
 	return r, nil
 }
 
-// rows returns the rows to predict: the test rows if --scored or a named data set is given, and otherwise all
-// rows of a file.
+// rows returns the rows to predict: the test rows of a task, or all rows of a file.
 func (f *flags) rows(m *recipe.Model) (dataset.Set, error) {
 	opt, err := f.data.Options()
 	if err != nil {
@@ -335,7 +330,7 @@ func (f *flags) rows(m *recipe.Model) (dataset.Set, error) {
 	return all, nil
 }
 
-// newRows reads rows in the format of the training rows. It sets labels only if each row has a label.
+// newRows reads rows in the format of the training rows, with labels only if each row has one.
 func newRows(reading *dataset.Schema, from dataset.Source) (dataset.Set, error) {
 	pool, err := reading.ReadNew(from)
 	if err != nil {

@@ -138,8 +138,7 @@ func RightLabels(ctx context.Context, path string, opt votes.Options, examples [
 	return nil
 }
 
-// oneTeacher returns a glob pattern that matches only the file path. Without a pattern, the file would be
-// read as a matrix.
+// oneTeacher returns a glob pattern for one file, because a path alone is read as a matrix.
 func oneTeacher(path string) string {
 	if path == "" {
 		return path

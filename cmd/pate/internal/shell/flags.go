@@ -22,8 +22,6 @@ import (
 	"github.com/pate-go/pate/internal/teachers/training"
 )
 
-// flagTexts has a section for each command and each group of flags. The first lines describe the format.
-//
 //go:embed flags.txt
 var flagTexts string
 

@@ -15,9 +15,6 @@ import (
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
 )
 
-// helpTexts has a file for each topic and command: a title, a description, examples, and the further text of
-// `pate help COMMAND`.
-//
 //go:embed help/*.txt
 var helpTexts embed.FS
 
@@ -167,8 +164,7 @@ type section struct {
 	flags *pflag.FlagSet
 }
 
-// sectionTexts lists the sections of a help page with their flags. The section without a list contains all
-// flags that are in no list. The last section lists rare flags, of which --help prints only the names.
+// sectionTexts lists the sections of a help page with their flags. The last section lists rare flags.
 //
 //go:embed sections.txt
 var sectionTexts string

@@ -196,7 +196,7 @@ type lazyStdin struct{ cmd *cobra.Command }
 
 func (in lazyStdin) Read(p []byte) (int, error) { return in.cmd.InOrStdin().Read(p) }
 
-// parseQueries parses FROM:TO. Either end may be missing. If TO is missing, the second result is 0.
+// parseQueries parses FROM:TO. A missing TO is 0.
 func parseQueries(text string) (from, to int, err error) {
 	if text == "" {
 		return 0, 0, nil

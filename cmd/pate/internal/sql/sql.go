@@ -100,7 +100,6 @@ const maxClasses = 1000
 //go:embed count.sql
 var source string
 
-// count describes the votes to count, as the input of templates in count.sql.
 type count struct {
 	dialect
 	Table, Query, Teacher, Vote string // table and columns of the votes, one row per vote
@@ -132,7 +131,7 @@ func (c count) Values() []string {
 	return out
 }
 
-// mask holds the teachers with First <= index < End. Each teacher has one bit of a 62-bit integer.
+// mask holds at most 62 teachers with First <= index < End, each with one bit of an integer.
 type mask struct{ First, End int }
 
 const (
@@ -140,8 +139,7 @@ const (
 	maxMasks = 16 // per query
 )
 
-// Masks divides the teachers into masks, so that votes are counted as bits. It returns nil if bits cannot be
-// used.
+// Masks divides the teachers into masks. It returns nil if bits cannot be used.
 func (c count) Masks() []mask {
 	if !c.bits || c.Teachers > maxMasks*bitsEach {
 		return nil
@@ -163,12 +161,11 @@ func (c count) ClassFlag() string {
 // dialect describes the SQL syntax of a database. If a whole statement differs between databases, the
 // templates in count.sql have a case for each.
 type dialect struct {
-	Dialect   string // name
-	quote     string // quote character for names
-	backslash bool   // \ escapes in literals
-	inNames   bool   // \ escapes in names too
-	bits      bool   // BIT_OR and BIT_COUNT exist for numbers
-	// Materialized is the keyword that makes the database compute a common table expression once, or "".
+	Dialect      string // name
+	quote        string // quote character for names
+	backslash    bool   // \ escapes in literals
+	inNames      bool   // \ escapes in names too
+	bits         bool   // BIT_OR and BIT_COUNT exist for numbers
 	Materialized string
 	// Raise and RaiseEnd surround an error text in an SQL expression that fails with this text.
 	Raise, RaiseEnd string

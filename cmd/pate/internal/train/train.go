@@ -111,12 +111,11 @@ func (f *trainFlags) print(g *shell.Globals, r *training.Result) error {
 
 func (f *trainFlags) folder() string { return cmp.Or(f.private, f.out+".private") }
 
-// shardVariables are environment variables with the index of a parallel job, from 0. Kubernetes sets
-// JOB_COMPLETION_INDEX in an Indexed Job, and Slurm sets SLURM_ARRAY_TASK_ID in an array.
+// shardVariables are variables with the index of a parallel job, from 0: of a Kubernetes Indexed Job, and of
+// a Slurm array.
 var shardVariables = []string{"JOB_COMPLETION_INDEX", "SLURM_ARRAY_TASK_ID"}
 
-// parseShard parses I/N or auto/N. It returns the index I-1 or, for auto, the index in an environment
-// variable, and N. For an empty text, N is 0.
+// parseShard parses I/N or auto/N. It returns the index from 0, and N or, for an empty text, 0.
 func parseShard(text string, getenv func(string) string) (part, parts int, err error) {
 	if text == "" {
 		return 0, 0, nil
