@@ -23,30 +23,14 @@ import (
 type near struct {
 	*job
 	*public
-	private dataset.Set
-	hash    [32]byte    // of the private rows as they were read first
-	plan    nearby.Plan // plan of a new run
+	plan nearby.Plan // plan of a new run
 }
 
 func (n *near) look(ctx context.Context) (data [32]byte, err error) {
-	if n.Pool != PoolRows {
-		var schema *dataset.Schema
-		schema, err = n.declared()
-		n.public = &public{Schema: schema}
-	} else {
-		n.public, err = n.job.public()
-	}
-	if err != nil {
+	if err := n.readRows(ctx); err != nil {
 		return data, err
 	}
-	if n.private, err = n.ReadPrivate(n.Private); err != nil {
-		return data, err
-	}
-	if n.hash = n.private.Hash(); n.drawn != nil {
-		if err := n.count(ctx, n.private); err != nil {
-			return data, err
-		}
-	}
+	n.public = n.read
 	n.Say(fmt.Sprintf("units: %d, as declared", n.Size))
 	if !n.begun {
 		if n.plan, err = n.planned(ctx); err != nil {
@@ -111,9 +95,8 @@ func (n *near) release(ctx context.Context) (r *Report, err error) {
 		if err := n.draw(ctx, drawnFor(plan.Questions), plan, event, stage); err != nil {
 			return nil, err
 		}
-		if err := n.readDrawn(); err != nil {
-			return nil, err
-		}
+		n.public = n.read
+		n.private.X = n.drawn.ranges.Rescale(n.Encoder, n.private.X) // to the scales of the drawn columns
 	}
 	if rows, err = n.questionsOf(ctx, n.public, plan.Questions); err != nil {
 		return nil, err
@@ -127,16 +110,6 @@ func (n *near) release(ctx context.Context) (r *Report, err error) {
 		n.Say(labelsFile + " is " + nearby.ForTraining)
 	}
 	return r, n.results(ctx, n.public, rows, r)
-}
-
-// readDrawn reads the drawn pool, and changes the private rows to the scales of its columns.
-func (n *near) readDrawn() error {
-	schema, pool, err := dataset.ReadPublic(dataset.Source{Path: n.made(poolFile)}, n.declaredReading())
-	if err == nil {
-		n.public = &public{Schema: schema, pool: pool}
-		n.private.X = n.drawn.ranges.Rescale(schema.Encoder, n.private.X)
-	}
-	return err
 }
 
 // labels returns the stage that releases labels. The caller must set *rows to the queries before the stage is

@@ -29,9 +29,8 @@ func drawnFor(queries int) int { return max(fewestDrawn, min(drawnForQuery*queri
 // drawn is a pool of rows that are drawn from declared ranges. It is nil if public rows are given.
 type drawn struct {
 	ranges *dataset.Ranges
-	// private, plan, counts and session are set only if rows are drawn from noisy counts. The counts and the
-	// labels are then two stages of one run.
-	private dataset.Set
+	// plan, counts and session are set only if rows are drawn from noisy counts. The counts and the labels
+	// are then two stages of one run.
 	plan    *marginals.Pool
 	counts  *marginals.Counts
 	session *run.Session
@@ -65,30 +64,36 @@ func (d *drawn) close() error {
 	return d.session.Close()
 }
 
-func (j *job) declared() (*dataset.Schema, error) {
-	ranges, err := dataset.ReadRanges(j.Ranges)
-	if err != nil {
-		return nil, err
+// readRows reads all rows. A pool that is not drawn yet has only a schema, from declared ranges.
+func (j *job) readRows(ctx context.Context) (err error) {
+	if j.Pool == PoolRows {
+		_, err = j.public()
+	} else {
+		j.read, j.drawn = &public{}, &drawn{}
+		if j.drawn.ranges, err = dataset.ReadRanges(j.Ranges); err == nil {
+			j.read.Schema, err = j.drawn.ranges.Schema(j.declaredReading())
+		}
 	}
-	j.drawn = &drawn{ranges: ranges}
-	return ranges.Schema(j.declaredReading())
+	if err == nil {
+		j.private, err = j.read.ReadPrivate(j.Private)
+	}
+	if err != nil {
+		return err
+	}
+	j.hash = j.private.Hash()
+	if j.Pool == PoolRows || j.Pool == PoolNone {
+		return nil
+	}
+	d := j.drawn
+	d.plan, err = marginals.ForPool(ctx, marginals.PoolConfig{Bins: d.ranges.Bins(), Ordered: d.ranges.Ordered(),
+		Relation: accountant.AddRemove, Tree: j.Pool == PoolTree, Describe: d.ranges.Describe}, accountant.Target{Epsilon: j.Epsilon, Delta: j.Delta})
+	return err
 }
 
 func (j *job) declaredReading() dataset.Reading {
 	reading := j.Reading
 	reading.Ranges = j.drawn.ranges
 	return reading
-}
-
-func (j *job) count(ctx context.Context, private dataset.Set) (err error) {
-	d := j.drawn
-	d.private = private
-	if j.Pool == PoolNone {
-		return nil
-	}
-	d.plan, err = marginals.ForPool(ctx, marginals.PoolConfig{Bins: d.ranges.Bins(), Ordered: d.ranges.Ordered(),
-		Relation: accountant.AddRemove, Tree: j.Pool == PoolTree, Describe: d.ranges.Describe}, accountant.Target{Epsilon: j.Epsilon, Delta: j.Delta})
-	return err
 }
 
 func (j *job) try(labels accountant.Event) error {
@@ -104,9 +109,10 @@ func (j *job) try(labels accountant.Event) error {
 	return trial.Try(events...)
 }
 
-// draw draws the rows of the pool and writes them as CSV. If the pool is drawn from noisy counts, draw first
-// charges the counts and the labels together, and releases the counts. The ledger then stays open for the
-// stage last, which releases the labels. The key, the private rows and choices identify the run.
+// draw draws the rows of the pool, writes them as CSV, and reads the file. If the pool is drawn from noisy
+// counts, draw first charges the counts and the labels together, and releases the counts. The ledger then
+// stays open for the stage last, which releases the labels. The key, the private rows and choices identify
+// the run.
 func (j *job) draw(ctx context.Context, rows int, choices any, labels accountant.Event, last run.Stage) error {
 	d := j.drawn
 	if d.counted() {
@@ -119,7 +125,14 @@ func (j *job) draw(ctx context.Context, rows int, choices any, labels accountant
 			j.Say(fmt.Sprintf("paired: %s and %s", p[0], p[1]))
 		}
 	}
-	return j.writeDrawn(poolFile, rows, nil)
+	if err := j.writeDrawn(poolFile, rows, nil); err != nil {
+		return err
+	}
+	schema, pool, err := dataset.ReadPublic(dataset.Source{Path: j.made(poolFile)}, j.declaredReading())
+	if err == nil {
+		j.read = &public{Schema: schema, pool: pool}
+	}
+	return err
 }
 
 func (j *job) writeDrawn(name string, rows int, more func(*dataset.Table) (dataset.Column, error)) error {
@@ -143,12 +156,12 @@ func (j *job) writeDrawn(name string, rows int, more func(*dataset.Table) (datas
 }
 
 func (j *job) releaseCounts(ctx context.Context, choices any, labels accountant.Event, last run.Stage) (err error) {
-	d, file, hash := j.drawn, j.ledger(), j.drawn.private.Hash()
+	d, file := j.drawn, j.ledger()
 	events := append(d.plan.Events(), []accountant.Event{labels})
-	if file.New.Run, err = run.ID(j.key, "publish", hash[:], fmt.Sprintf("%+v %v %+v", choices, d.plan, labels)); err != nil {
+	if file.New.Run, err = run.ID(j.key, "publish", j.hash[:], fmt.Sprintf("%+v %v %+v", choices, d.plan, labels)); err != nil {
 		return err
 	}
-	stages, counts := d.plan.Stages(func() [][]int { return d.ranges.Cells(d.private.OnePerUnit().X) })
+	stages, counts := d.plan.Stages(func() [][]int { return d.ranges.Cells(j.private.OnePerUnit().X) })
 	for i := range stages {
 		stages[i].Out, stages[i].Mode = j.made(stages[i].Name+".csv"), 0o600
 	}

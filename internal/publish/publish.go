@@ -1,8 +1,8 @@
 // Package publish carries out a publication, from private rows to a student. A publication has one folder,
 // one budget and one ledger. Its stages are:
 //
-//	rows      private and public rows are read and checked, and the labels are planned
-//	votes     teachers are trained on disjoint parts of the private rows; see package training
+//	rows      private and public rows are read and checked, labels are planned, and queries are chosen
+//	votes     teachers are trained on disjoint parts of the private rows, and vote on the queries
 //	labels    the ledger is charged, and labels are released; see package label
 //	student   a student learns from labels and public rows; a statement and a page describe it
 //
@@ -163,9 +163,12 @@ type job struct {
 	Config
 	dir   results.Folder
 	begun bool    // the run exists already
-	read  *public // nil until public is called
+	read  *public // nil until public or readRows is called
 	drawn *drawn  // nil if public rows are given
 	key   rng.Key
+
+	private dataset.Set
+	hash    [32]byte // of the private rows as they were read
 }
 
 type public struct {

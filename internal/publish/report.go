@@ -16,7 +16,6 @@ import (
 	"strings"
 
 	"github.com/pate-go/pate/accountant/statement"
-	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/internal/aggregate/nearby"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/number"
@@ -197,73 +196,34 @@ func (j *job) report(r *Report, files ...string) error {
 	})
 }
 
-// label plans the number of queries, chooses queries from the pool, and releases their labels. The votes are
-// not audited, because this program trained the teachers on disjoint partitions.
-func (v *voting) label(ctx context.Context, t *training.Result) (released label.Result, rows []int, err error) {
+// label releases the labels of the rows that the teachers voted on. The votes are not audited, because this
+// program trained the teachers on disjoint partitions.
+func (v *voting) label(ctx context.Context, t *training.Result) (released label.Result, err error) {
 	v.Progress("labels", 0, 1)
 	defer v.Progress("labels", 1, 1)
+	if v.labels.Votes, err = votes.Open(ctx, []string{t.Votes}, votes.Options{Classes: len(t.Classes)}); err != nil {
+		return released, err
+	}
 	if v.drawn.counted() {
-		released, rows, err = v.labelCounted(ctx, t)
+		var done run.Done
+		if done, err = v.drawn.session.Next(ctx); err == nil {
+			released, err = v.result(v.drawn.session, done)
+		}
 	} else {
-		released, rows, err = v.labelPlanned(ctx, t)
+		released, err = label.Run(ctx, v.labels)
 	}
 	if err == nil {
 		v.Say(fmt.Sprintf("labels: %d of %d queries answered by %s, epsilon %s", released.Answered, released.Asked,
 			released.Setting.Mechanism, number.DigitsUp(released.Claim, 5)))
 	}
-	return released, rows, err
+	return released, err
 }
 
-func (v *voting) labelPlanned(ctx context.Context, t *training.Result) (released label.Result, rows []int, err error) {
-	all, err := votes.Open(ctx, []string{t.Votes}, votes.Options{Classes: len(t.Classes)})
-	if err != nil {
-		return released, nil, err
-	}
-	planning := &label.Planning{
-		Public: plan.Public{Teachers: all.Teachers(), Classes: all.Classes()}, Goal: v.goal(),
-		Accept: func(ctx context.Context, a plan.Alternative) error { return v.sayPlan(ctx, a, all.Queries()) },
-		Ask: func(ctx context.Context, n int) (asked *votes.Source, err error) {
-			rows, asked, err = v.questions(ctx, t, n)
-			return asked, err
-		},
-	}
-	planning.Public.Accuracy = v.TeacherAccuracy
-	file := v.ledger()
-	released, err = label.Run(ctx, label.Config{Ledger: file.Path, Account: file.New, Expect: file.Expect,
-		Out: v.made(labelsFile), Pool: "pool",
-		Votes: all, Plan: planning, Warn: v.Warn, Seed: v.Seed})
-	return released, rows, err
-}
-
-func (v *voting) labelCounted(ctx context.Context, t *training.Result) (released label.Result, rows []int, err error) {
-	c := &v.labels
-	if rows, c.Votes, err = v.questions(ctx, t, c.Setting.Queries); err != nil {
-		return released, nil, err
-	}
-	done, err := v.drawn.session.Next(ctx)
-	if err == nil {
-		released, err = v.result(v.drawn.session, done)
-	}
-	return released, rows, err
-}
-
-// askedRows and askedVotes are secret files with the rows of the queries, in order, and the votes on these
-// rows.
-const (
-	askedRows  = "queries.csv"
-	askedVotes = "queries.npy"
-)
-
-func (j *job) questions(ctx context.Context, t *training.Result, n int) (rows []int, asked *votes.Source, err error) {
-	if rows, err = j.questionsOf(ctx, &public{Schema: t.Public, pool: t.Pool}, n); err == nil {
-		asked, err = j.asked(ctx, t, rows)
-	}
-	return rows, asked, err
-}
+// askedRows is a secret file with the rows of the queries, in order.
+const askedRows = "queries.csv"
 
 // questionsOf returns the n rows of the pool that are most useful for a student. The choice depends on public
-// rows only. The rows are saved before the votes, because a resumed run on another machine could choose other
-// rows.
+// rows only. The rows are saved, because a resumed run on another machine could choose other rows.
 func (j *job) questionsOf(ctx context.Context, of *public, n int) ([]int, error) {
 	path := j.dir.Private(askedRows)
 	durable.Sweep(path, "")
@@ -301,27 +261,4 @@ func readRows(text string, n, pool int) ([]int, bool) {
 		}
 	}
 	return rows, len(rows) == n && string(queriesOf(rows)) == text
-}
-
-func (j *job) asked(ctx context.Context, t *training.Result, rows []int) (*votes.Source, error) {
-	all, err := votes.Load(t.Votes, len(t.Classes))
-	if err != nil {
-		return nil, err
-	}
-	asked, err := votes.New(len(rows), t.Teachers, len(t.Classes))
-	if err != nil {
-		return nil, err
-	}
-	for q, row := range rows {
-		for teacher := range t.Teachers {
-			if err := asked.Set(q, teacher, all.At(row, teacher)); err != nil {
-				return nil, err
-			}
-		}
-	}
-	path := j.dir.Private(askedVotes)
-	if err := asked.Save(path); err != nil {
-		return nil, err
-	}
-	return votes.Open(ctx, []string{path}, votes.Options{Classes: len(t.Classes)})
 }

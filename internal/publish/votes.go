@@ -13,6 +13,7 @@ import (
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/teachers/training"
 	"github.com/pate-go/pate/rng"
@@ -25,46 +26,29 @@ type voting struct {
 	*job
 	teachers training.Job
 	public   plan.Public
-	labels   label.Config // of a pool that is drawn from counts, without votes until the pool is drawn
+	plan     plan.Alternative // of a new run
+	labels   label.Config     // without votes until the teachers are trained
 	result   func(*run.Session, run.Done) (label.Result, error)
 }
 
 func (v *voting) look(ctx context.Context) (data [32]byte, err error) {
+	if err := v.readRows(ctx); err != nil {
+		return data, err
+	}
 	v.teachers = training.Job{Private: v.Private, Public: v.Public, Reading: v.Reading, Teachers: v.Teachers,
 		Size: v.Size, Learner: v.Learner, Unit: v.Unit,
-		Out: v.dir.Private("votes.npy"), Secrets: v.dir.Private("teachers"), Progress: v.Progress, Say: v.Say,
-		Decided: func(r *training.Result) { v.Columns(r.Columns) }}
-	v.public = plan.Public{Teachers: v.teachers.Count()}
+		Out: v.dir.Private("votes.npy"), Secrets: v.dir.Private("teachers"), Progress: v.Progress, Say: v.Say}
+	v.public = plan.Public{Teachers: v.teachers.Count(), Classes: len(v.read.Classes), Queries: v.read.pool.Len()}
 	v.public.Accuracy = v.TeacherAccuracy
-	var schema *dataset.Schema
-	if v.Pool == PoolRows {
-		var pool dataset.Pool
-		schema, pool, err = v.readPublic()
-		v.public.Queries = pool.Len()
-	} else {
-		if schema, err = v.declared(); err == nil {
-			v.public.Queries, v.teachers.Reading, v.teachers.Public.Path = mostDrawn, v.declaredReading(), v.made(poolFile)
-		}
-	}
-	if err != nil {
-		return data, err
-	}
-	v.public.Classes = len(schema.Classes)
-	private, err := schema.ReadPrivate(v.Private)
-	if err != nil {
-		return data, err
-	}
 	if v.drawn != nil {
-		if err := v.count(ctx, private); err != nil {
-			return data, err
-		}
+		v.public.Queries, v.teachers.Public.Path = mostDrawn, v.made(poolFile)
 	}
 	if !v.begun {
-		if _, err := v.planned(ctx); err != nil {
+		if v.plan, err = v.planned(ctx); err != nil {
 			return data, err
 		}
 	}
-	return private.Hash(), nil
+	return v.hash, nil
 }
 
 // planned plans the labels on a temporary ledger. If the pool is drawn from noisy counts, this ledger is
@@ -92,18 +76,18 @@ func (v *voting) goal() plan.Goal {
 // declared.
 const lesserAccuracy = 0.8
 
-func (v *voting) sayPlan(ctx context.Context, a plan.Alternative, queries int) error {
+func (v *voting) sayPlan(ctx context.Context, a plan.Alternative) error {
 	labels := strconv.FormatFloat(a.ExpectedAnswers, 'f', 1, 64)
 	if a.ExpectedAnswers >= 999.95 {
 		labels = strconv.FormatFloat(a.ExpectedAnswers, 'f', 0, 64)
 	}
-	told := fmt.Sprintf("plan: %d of %d queries, about %s labels, of teachers that are right", a.Setting.Queries, queries, labels)
+	told := fmt.Sprintf("plan: %d of %d queries, about %s labels, of teachers that are right", a.Setting.Queries, v.public.Queries, labels)
 	public := v.public
 	if public.Accuracy > 0 {
 		v.Say(fmt.Sprintf("%s %.3g %% of the time, as declared", told, 100*public.Accuracy))
 		return nil
 	}
-	public.Queries, public.Accuracy = queries, lesserAccuracy
+	public.Accuracy = lesserAccuracy
 	lesser, err := public.Expect(ctx, a.Setting)
 	if err != nil {
 		return err
@@ -119,35 +103,45 @@ func (v *voting) release(ctx context.Context) (r *Report, err error) {
 	if v.Seed != nil {
 		v.teachers.Key = rng.SeedKey(*v.Seed)
 	}
+	file := v.ledger()
+	v.labels = label.Config{Ledger: file.Path, Account: file.New, Expect: file.Expect, Out: v.made(labelsFile), Pool: "pool",
+		Warn: v.Warn, Seed: v.Seed}
+	if v.labels.Setting, err = v.keptPlan(ctx); err != nil {
+		return nil, err
+	}
 	if v.drawn != nil {
 		defer func() { err = errors.Join(err, v.drawn.close()) }()
 		if err := v.draw(ctx); err != nil {
 			return nil, err
 		}
+		v.private = dataset.Set{} // read again with the scales of the drawn columns
 	}
+	rows, err := v.questionsOf(ctx, v.read, v.labels.Setting.Queries)
+	if err != nil {
+		return nil, err
+	}
+	asked := v.read.pool
+	asked.X, asked.IDs = dense.Pick(asked.X, rows), dataset.Numbers(len(rows))
+	v.teachers.Rows = &training.Rows{Schema: v.read.Schema, Pool: asked, Private: v.private}
 	trained, err := training.Run(ctx, v.teachers)
 	if err != nil {
 		return nil, err
 	}
-	released, rows, err := v.label(ctx, trained)
+	v.teachers.Rows, v.private = nil, dataset.Set{}
+	released, err := v.label(ctx, trained)
 	if err != nil {
 		return nil, err
 	}
-	r = &Report{Schema: schemaPublish, Method: PATE, Public: trained.Queries, Teachers: trained.Teachers,
+	r = &Report{Schema: schemaPublish, Method: PATE, Public: v.read.pool.Len(), Teachers: trained.Teachers,
 		Reason: trained.Reason, Learner: trained.Learner,
 		Classes: trained.Classes, Unit: trained.Unit, Asked: released.Asked, Released: released.Answered, Mechanism: released.Setting.Mechanism,
 		Epsilon: released.Claim, Delta: released.Delta, Releasable: released.Releasable}
-	return r, v.results(ctx, &public{Schema: trained.Public, pool: trained.Pool}, rows, r)
+	return r, v.results(ctx, v.read, rows, r)
 }
 
 func (v *voting) draw(ctx context.Context) (err error) {
 	if !v.drawn.counted() {
 		return v.job.draw(ctx, mostDrawn, nil, nil, run.Stage{})
-	}
-	file := v.ledger()
-	v.labels = label.Config{Ledger: file.Path, Account: file.New, Out: v.made(labelsFile), Pool: "pool", Warn: v.Warn, Seed: v.Seed}
-	if v.labels.Setting, err = v.keptPlan(ctx); err != nil {
-		return err
 	}
 	event, err := label.Event(v.labels.Setting)
 	if err != nil {
@@ -158,7 +152,7 @@ func (v *voting) draw(ctx context.Context) (err error) {
 	return v.job.draw(ctx, drawnFor(v.labels.Setting.Queries), v.Learner, event, last)
 }
 
-// keptPlan plans the labels with the budget that remains after the counts, and saves the plan. A resumed run
+// keptPlan saves the plan of the labels. A resumed run
 // reads the saved plan.
 func (v *voting) keptPlan(ctx context.Context) (s aggregate.Setting, err error) {
 	type setting struct {
@@ -167,11 +161,14 @@ func (v *voting) keptPlan(ctx context.Context) (s aggregate.Setting, err error) 
 		Queries   int                `json:"queries"`
 	}
 	k, err := kept(v.dir.Private("plan.json"), func() (setting, error) {
-		a, err := v.planned(ctx)
-		if err != nil {
-			return setting{}, err
+		a, err := v.plan, error(nil)
+		if a.Setting.Mechanism == "" {
+			a, err = v.planned(ctx)
 		}
-		return setting{a.Setting.Mechanism, a.Setting.Values, a.Setting.Queries}, v.sayPlan(ctx, a, mostDrawn)
+		if err == nil {
+			err = v.sayPlan(ctx, a)
+		}
+		return setting{a.Setting.Mechanism, a.Setting.Values, a.Setting.Queries}, err
 	})
 	return aggregate.Setting{Mechanism: k.Mechanism, Values: k.Values, Queries: k.Queries}, err
 }

@@ -122,9 +122,6 @@ type Planning struct {
 	Goal   plan.Goal   // Epsilon, Delta and Accountant are ignored
 	// Accept, if not nil, receives the plan before any charge. An error refuses the plan.
 	Accept func(context.Context, plan.Alternative) error
-	// Ask, if not nil, returns the votes on the given number of queries. By default these are the first
-	// queries in Config.Votes.
-	Ask func(ctx context.Context, queries int) (*votes.Source, error)
 	// Pilot, if not nil, makes [Run] release a [Pilot] first and plan from it. The ledger must have mode
 	// Filter. Run calls Pilot before the charge, when an error stops the run, and again with the released
 	// number.
@@ -149,11 +146,7 @@ func (c Config) planned(ctx context.Context, before *run.Before, runs []recorded
 	}
 	c.Setting = aggregate.Setting{Mechanism: s.Mechanism, Values: s.Values}
 	var err error
-	if c.Plan.Ask != nil {
-		c.Votes, err = c.Plan.Ask(ctx, to-from)
-	} else {
-		c.Votes, err = c.Votes.Part(from, to)
-	}
+	c.Votes, err = c.Votes.Part(from, to)
 	return c, err
 }
 

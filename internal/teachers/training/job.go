@@ -22,6 +22,7 @@ import (
 type Job struct {
 	Private, Public dataset.Source
 	Reading         dataset.Reading
+	Rows            *Rows  // the rows, if they are read already; Public may be more rows than those to vote on
 	Teachers        int    // 0 means a number derived from Size, or a default
 	Size            int    // approximate public number of private units; 0 means not declared
 	Learner         string // one of [Learners]; "" means the default for the kind of data
@@ -48,6 +49,13 @@ type Job struct {
 	Say func(text string)
 	// Decided is called after all choices that depend on public rows, and before private rows are read.
 	Decided func(*Result)
+}
+
+// Rows holds the rows of a [Job]. Teachers vote on all rows of Pool.
+type Rows struct {
+	Schema  *dataset.Schema
+	Pool    dataset.Pool
+	Private dataset.Set
 }
 
 func (j Job) Count() int {

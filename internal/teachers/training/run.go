@@ -41,10 +41,8 @@ type Result struct {
 	Manifest string               `json:"manifest"`
 	Seeded   bool                 `json:"seeded,omitempty"`
 	// Part is set if only some teachers were trained. [Merge] writes the file Out later.
-	Part     string          `json:"part,omitempty"`
-	PartFile string          `json:"part_file,omitempty"`
-	Public   *dataset.Schema `json:"-"`
-	Pool     dataset.Pool    `json:"-"`
+	Part     string `json:"part,omitempty"`
+	PartFile string `json:"part_file,omitempty"`
 }
 
 const relation = "add_remove"
@@ -52,7 +50,6 @@ const relation = "add_remove"
 type task struct {
 	Job
 	result  *Result
-	schema  *dataset.Schema
 	learner teachers.Learner
 	extract features.Extractor
 	private dataset.Set
@@ -103,16 +100,21 @@ func Run(ctx context.Context, j Job) (*Result, error) {
 }
 
 func (t *task) readPublic(ctx context.Context) error {
-	t.Progress("public rows", 0, 1)
-	schema, pool, err := dataset.ReadPublic(t.Public, t.Reading)
-	if err != nil {
-		return err
+	given := t.Rows != nil
+	if !given {
+		t.Progress("public rows", 0, 1)
+		schema, pool, err := dataset.ReadPublic(t.Public, t.Reading)
+		if err != nil {
+			return err
+		}
+		t.Progress("public rows", 1, 1)
+		t.Rows = &Rows{Schema: schema, Pool: pool}
 	}
-	t.Progress("public rows", 1, 1)
+	schema, pool := t.Rows.Schema, t.Rows.Pool
 	n, reason := t.teachers()
 	r := &Result{Schema: Schema, Teachers: n, Reason: reason, Queries: pool.Len(), Classes: schema.Classes,
 		Unit: t.Unit, Relation: relation,
-		Votes: t.Out, Manifest: manifest.Beside(t.Out), Seeded: !t.Key.IsZero(), Public: schema}
+		Votes: t.Out, Manifest: manifest.Beside(t.Out), Seeded: !t.Key.IsZero()}
 	if schema.Encoder != nil {
 		r.Columns = schema.Encoder.Notes()
 	}
@@ -121,6 +123,7 @@ func (t *task) readPublic(ctx context.Context) error {
 		name, why = DefaultLearner(schema.Encoder != nil, schema.Image)
 	}
 	feature := cmp.Or(t.Features, DefaultFeatures(schema.Kind, schema.Image, name))
+	var err error
 	if t.extract, err = features.Named(feature, schema.Image); err != nil {
 		return fmt.Errorf("training: %w", err)
 	}
@@ -130,10 +133,12 @@ func (t *task) readPublic(ctx context.Context) error {
 	if t.learner, err = NewLearner(ctx, name, t.queries.Cols, schema.Image); err != nil {
 		return err
 	}
-	r.Learner, r.Features, r.Pool = name, feature, pool
-	t.result, t.schema = r, schema
+	r.Learner, r.Features = name, feature
+	t.result = r
 	t.Decided(r)
-	t.Say(fmt.Sprintf("public rows: %d, of %d features", pool.Len(), t.queries.Cols))
+	if !given {
+		t.Say(fmt.Sprintf("public rows: %d, of %d features", pool.Len(), t.queries.Cols))
+	}
 	t.Say(fmt.Sprintf("teachers: %d, %s", n, reason))
 	t.Say(fmt.Sprintf("learner: %s, %s", name, why))
 	hash := pool.Hash()
@@ -161,11 +166,13 @@ func (t *task) features(ctx context.Context, stage string, set dataset.Set) (tea
 	return x, err
 }
 
-func (t *task) readPrivate(ctx context.Context) error {
+func (t *task) readPrivate(ctx context.Context) (err error) {
 	t.Progress("private rows", 0, 1)
-	set, err := t.schema.ReadPrivate(t.Private)
-	if err != nil {
-		return err
+	set := t.Rows.Private
+	if set.Len() == 0 {
+		if set, err = t.Rows.Schema.ReadPrivate(t.Private); err != nil {
+			return err
+		}
 	}
 	t.hash = set.Hash()
 	t.Progress("private rows", 1, 1)
