@@ -19,7 +19,7 @@ type Config struct {
 	Votes   int     `json:"votes"`          // votes of a unit at all questions together; [1, MostVotes]
 	Sigma   float64 `json:"sigma"`          // standard deviation of the noise on each count, in votes
 	Classes int     `json:"classes"`        // at least 2
-	Lead    int64   `json:"lead,omitempty"` // least noisy lead of a label over the next class; default 0: no question is declined
+	Lead    float64 `json:"lead,omitempty"` // least noisy lead of a label over the next class, in Sigma; default 0: none is declined
 }
 
 // Mechanism answers questions by noisy counts of votes.
@@ -34,8 +34,8 @@ func New(cfg Config) (*Mechanism, error) {
 		return nil, fmt.Errorf("quota: Votes must be between 1 and %d, not %d", MostVotes, cfg.Votes)
 	case cfg.Classes < 2:
 		return nil, fmt.Errorf("quota: Classes must be at least 2, not %d", cfg.Classes)
-	case cfg.Lead < 0:
-		return nil, fmt.Errorf("quota: Lead must not be negative, but is %d", cfg.Lead)
+	case !(cfg.Lead >= 0):
+		return nil, fmt.Errorf("quota: Lead must not be negative, but is %v", cfg.Lead)
 	}
 	noise, err := rng.NewDiscreteGaussian(cfg.Sigma)
 	if err != nil {
@@ -47,10 +47,11 @@ func New(cfg Config) (*Mechanism, error) {
 // Event returns the event of all questions together, for any number of questions. Neighbours differ by one
 // added or removed unit.
 func (m *Mechanism) Event() accountant.Event {
-	return accountant.Repeated{
-		Event: accountant.DiscreteGaussian{Sigma: m.noise.Sigma(), Sensitivity: 1},
-		Count: int64(m.cfg.Votes),
-	}
+	return event(m.noise.Sigma(), m.cfg.Votes)
+}
+
+func event(sigma float64, votes int) accountant.Event {
+	return accountant.Repeated{Event: accountant.DiscreteGaussian{Sigma: sigma, Sensitivity: 1}, Count: int64(votes)}
 }
 
 // Start begins a session with the votes of private rows. It fails if r charges another event than

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"math"
 
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/dense"
@@ -77,12 +76,8 @@ func (s *Session) vote(ctx context.Context, questions []Question) ([]int64, erro
 // ids returns what identifies the noise of a question. Two different questions never share noise, although
 // they have one ID or, after the loss of a journal, one place.
 func (q Question) ids(place uint64) []uint64 {
-	text := binary.LittleEndian.AppendUint64(nil, math.Float64bits(q.Radius))
-	for _, v := range q.Row {
-		text = binary.LittleEndian.AppendUint32(text, math.Float32bits(v))
-	}
-	hash := sha256.Sum256(text)
-	return []uint64{place, q.ID, binary.LittleEndian.Uint64(hash[:]), binary.LittleEndian.Uint64(hash[8:])}
+	hash := sha256.Sum256(q.Append(nil))
+	return []uint64{place, binary.LittleEndian.Uint64(hash[:]), binary.LittleEndian.Uint64(hash[8:])}
 }
 
 // label returns the class with the most noisy votes, or NoLabel if its lead over the next class is below
@@ -90,7 +85,7 @@ func (q Question) ids(place uint64) []uint64 {
 func (m *Mechanism) label(noisy []int64) int {
 	best := dense.Argmax(noisy)
 	for class, votes := range noisy {
-		if class != best && noisy[best]-votes < m.cfg.Lead {
+		if class != best && float64(noisy[best]-votes) < m.cfg.Lead*m.noise.Sigma() {
 			return aggregate.NoLabel
 		}
 	}

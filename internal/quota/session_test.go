@@ -108,6 +108,35 @@ func TestResume(t *testing.T) {
 	require.Equal(t, append(s.voters.cast[:7:7], s.voters.cast[8:]...), less.voters.cast)
 }
 
+func TestRecords(t *testing.T) {
+	rows, asked := world(20, 3, 3, 6)
+	for _, q := range asked {
+		require.Equal(t, q, testkit.Must(ParseQuestion(q.Append(nil))))
+	}
+	require.Error(t, testkit.Err(ParseQuestion(make([]byte, 17))))
+	require.Error(t, testkit.Err(ParseQuestion(nil)))
+
+	key := rng.SeedKey(1)
+	all := testkit.Must(Units(key, rows))
+	require.Len(t, all, 20*unitSize)
+	require.NotEqual(t, all, testkit.Must(Units(rng.SeedKey(2), rows)))
+	less := testkit.Must(Units(key, gone(gone(rows, "3"), "11")))
+	require.NoError(t, CheckUnits(all, all))
+	require.NoError(t, CheckUnits(all, less), "units may go")
+	require.NoError(t, CheckUnits(all, nil))
+	require.ErrorIs(t, CheckUnits(less, all), ErrUnits, "none may come")
+	for name, change := range map[string]func(r *neighbours.Rows){
+		"a feature": func(r *neighbours.Rows) { r.X.Data[7] += 0.25 },
+		"a class":   func(r *neighbours.Rows) { r.Y[4] = (r.Y[4] + 1) % classes },
+		"a name":    func(r *neighbours.Rows) { r.Units[0] = "other" },
+		"a row":     func(r *neighbours.Rows) { r.Units[2] = r.Units[5] },
+	} {
+		other, _ := world(20, 3, 3, 6)
+		change(&other)
+		require.ErrorIs(t, CheckUnits(all, testkit.Must(Units(key, other))), ErrUnits, name)
+	}
+}
+
 // A million questions have the event of one unit's votes, and no question stays in memory.
 func TestManyQuestions(t *testing.T) {
 	if testing.Short() {

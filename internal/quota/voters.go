@@ -40,20 +40,12 @@ func newVoters(rows neighbours.Rows, cfg Config) (*voters, error) {
 	if err := dense.Check(rows.X); err != nil {
 		return nil, fmt.Errorf("quota: %w", err)
 	}
-	place := make(map[string]int, len(rows.Units))
-	var of [][]int
-	for i, u := range rows.Units {
-		if rows.Y[i] < 0 || rows.Y[i] >= rows.Classes {
+	for _, y := range rows.Y {
+		if y < 0 || y >= rows.Classes {
 			return nil, fmt.Errorf("quota: a class is not in [0, %d)", rows.Classes)
 		}
-		at, there := place[u]
-		if !there {
-			at = len(of)
-			place[u] = at
-			of = append(of, nil)
-		}
-		of[at] = append(of[at], i)
 	}
+	of := byUnit(rows.Units)
 	v := &voters{starts: make([]int, 1, len(of)+1), cast: make([]uint16, len(of)), most: uint16(cfg.Votes), classes: cfg.Classes}
 	order := make([]int, 0, len(rows.Units))
 	for _, rows := range of {

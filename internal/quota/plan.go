@@ -1,0 +1,113 @@
+package quota
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/internal/dense"
+)
+
+// Terms are the public numbers of a run. [Terms.Choose] sets Votes and Sigma if they are 0.
+type Terms struct {
+	Config
+	Units     int     `json:"units"`            // declared number of units
+	Questions int     `json:"questions"`        // expected number of questions; more questions have no cost
+	Radius    float64 `json:"radius,omitempty"` // of all questions; 0: by the nearest public rows
+}
+
+// These parameters were chosen on abalone, satellite and waveform. With n units, T questions and k votes
+// per unit, a question has up to nk/T votes. Let c be the noise for k = 1, so the noise for k votes is c
+// sqrt(k). The number k is the least with nk/T of at least signal times the noise, but at least fewest.
+// And nk/T is at most widest times n/classes, because farther units are often of another class. Below
+// futile times the noise, labels are hardly better than random.
+const (
+	signal = 12
+	fewest = 8
+	widest = 0.5
+	futile = 2
+)
+
+// ErrFutile matches the error of terms with which noise would hide the votes.
+var ErrFutile = errors.New("quota: noise would hide the votes")
+
+// Choose returns t with the number of votes and with the least noise.
+func (t Terms) Choose(least aggregate.LeastNoise) (Terms, error) {
+	if t.Units < 1 || t.Questions < 1 || t.Classes < 2 {
+		return t, fmt.Errorf("quota: %d units, %d questions and %d classes are too few", t.Units, t.Questions, t.Classes)
+	}
+	noise := func(votes int) (float64, error) {
+		return least.Find(func(sigma float64) (accountant.Event, error) { return event(sigma, votes), nil })
+	}
+	questions := float64(t.Questions) / float64(t.Units)
+	if t.Votes == 0 {
+		one, err := noise(1)
+		if err != nil {
+			return t, err
+		}
+		votes := max(math.Pow(signal*questions*one, 2), fewest)
+		votes = min(votes, widest*float64(t.Questions)/float64(t.Classes), MostVotes)
+		t.Votes = max(1, int(math.Ceil(votes)))
+	}
+	if t.Sigma == 0 {
+		var err error
+		if t.Sigma, err = noise(t.Votes); err != nil {
+			return t, err
+		}
+	}
+	if float64(t.Votes) < futile*questions*t.Sigma {
+		return t, fmt.Errorf("%w: a question has at most %.3g votes on average, and the noise is %.3g",
+			ErrFutile, float64(t.Votes)/questions, t.Sigma)
+	}
+	return t, nil
+}
+
+// The radius of a question reaches the fraction near times Votes/Questions of the public rows on average.
+// The fraction grows during the run, because later questions find fewer units with votes left: by the
+// factor 1 - slope/2 at the first question, and 1 + slope/2 from the last expected question on.
+const (
+	near  = 0.7
+	slope = 0.6
+)
+
+// Sample holds public rows that are like the questions.
+type Sample struct {
+	X     dense.Matrix
+	Terms Terms
+}
+
+// Check returns an error if there are too few public rows for a radius.
+func (s Sample) Check() error {
+	if s.Terms.Radius == 0 && s.rank(0) < 1 {
+		return fmt.Errorf("quota: %d public rows are too few; at least %.0f are needed",
+			s.X.Rows, math.Ceil(float64(s.X.Rows)/s.rank(0)))
+	}
+	return nil
+}
+
+// rank returns the number of public rows within the radius of a question. The argument is the number of
+// earlier questions.
+func (s Sample) rank(before uint64) float64 {
+	done := min(1, float64(before)/float64(s.Terms.Questions))
+	return near * (1 + slope*(done-0.5)) * float64(s.Terms.Votes) / float64(s.Terms.Questions) * float64(s.X.Rows)
+}
+
+// Radius returns the radius of a question, from public rows alone. The argument before is the number of
+// earlier questions.
+func (s Sample) Radius(row []float32, before uint64) float64 {
+	if s.Terms.Radius > 0 {
+		return s.Terms.Radius
+	}
+	squared := make([]float64, s.X.Rows)
+	for i := range squared {
+		squared[i] = distance(row, dense.Row(s.X, i))
+	}
+	slices.Sort(squared)
+	at := min(s.rank(before), float64(s.X.Rows))
+	last := max(0, int(at)-1)
+	next := min(last+1, s.X.Rows-1)
+	return math.Sqrt(squared[last] + (at-math.Floor(at))*(squared[next]-squared[last]))
+}
