@@ -31,6 +31,7 @@ import (
 	"github.com/pate-go/pate/cmd/pate/internal/plan"
 	"github.com/pate-go/pate/cmd/pate/internal/predict"
 	"github.com/pate-go/pate/cmd/pate/internal/publish"
+	"github.com/pate-go/pate/cmd/pate/internal/serve"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/cmd/pate/internal/sql"
 	"github.com/pate-go/pate/cmd/pate/internal/student"
@@ -104,7 +105,7 @@ func newRootCommand(g *shell.Globals) *cobra.Command {
 		title    string
 		commands []*cobra.Command
 	}{
-		{"Release", []*cobra.Command{publish.New(g), label.New(g), train.New(g), student.New(g), dpsgd.New(g), predict.New(g)}},
+		{"Release", []*cobra.Command{publish.New(g), label.New(g), serve.New(g), train.New(g), student.New(g), dpsgd.New(g), predict.New(g)}},
 		{"Decide", []*cobra.Command{compare.New(g), plan.New(g)}},
 		{"Account", []*cobra.Command{account.New(g), calibrate.New(g), ledgers.New(g), ledgers.NewVerify(g), audit.New(g)}},
 		{"Votes", []*cobra.Command{shell.Parent("votes", "votes", check.New(g), counts.New(g), nearest.New(g),

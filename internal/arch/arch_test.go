@@ -20,7 +20,7 @@ var rank = map[string]int{
 	"internal/teachers/training": 8, "teachers/golearn": 6, "teachers/label": 7, "internal/teachers/manifest": 6, "teachers/teachertest": 6, "teachers/trees": 6,
 	"student": 7, "internal/learn": 8, "internal/learn/page": 9, "internal/learn/page/wasm": 10, "internal/learn/site": 10,
 	"internal/plain": 2, "internal/student/published": 9,
-	"internal/publish": 10, "internal/silos": 10, "experiments": 11, "internal/controls": 12, "internal/outside": 3, "experiments/peers": 12, "experiments/report": 12,
+	"internal/publish": 10, "internal/silos": 10, "internal/online": 8, "experiments": 11, "internal/controls": 12, "internal/outside": 3, "experiments/peers": 12, "experiments/report": 12,
 	"examples/channel": 12, "examples/mixed": 12, "examples/privatecnn": 12,
 	".": 11, "cmd/pate/internal/shell": 12, "cmd/pate": 14,
 }

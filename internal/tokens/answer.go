@@ -71,6 +71,9 @@ type Input struct {
 	List   []int   // public list of tokens
 	Base   []int64 // public score of each token of List, or nil
 	Scores []int64 // private score of each token of List: sum over the teachers
+	// Name is a hash of the inputs under a secret, or 0. With a Name, not even a query number that is used
+	// again, after the loss of a journal, makes other inputs use the same noise.
+	Name uint64
 }
 
 // Source is where an answer comes from.

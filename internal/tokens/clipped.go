@@ -131,7 +131,7 @@ func (c *clippedSession) Answer(s State, query uint64, in Input) (Answer, error)
 	for t, b := range in.Base {
 		c.scores[t] += b
 	}
-	return Answer{in.List[c.turns.choose(c.scores, c.streams.Of(query))], Vote}, nil
+	return Answer{in.List[c.turns.choose(c.scores, c.streams.Of(query, in.Name))], Vote}, nil
 }
 
 // checkScores checks a list, whose scores must be in [-most, most].

@@ -138,7 +138,7 @@ func (l *limitedSession) Answer(s State, query uint64, in Input) (Answer, error)
 		l.scores = append(l.scores, c.votes)
 	}
 	l.scores[l.cfg.Domain] += l.cfg.Margin
-	if i := l.turns.choose(l.scores, l.streams.Of(query)); i < l.cfg.Domain {
+	if i := l.turns.choose(l.scores, l.streams.Of(query, in.Name)); i < l.cfg.Domain {
 		return Answer{l.ranked[i].token, Vote}, nil
 	}
 	return Answer{None, Declined}, nil

@@ -105,7 +105,7 @@ func (c *screenSession) Answer(s State, query uint64, in Input) (Answer, error) 
 	if epoch := (s.Voted + s.Declined) / c.cfg.Failures; epoch != c.epoch {
 		c.epoch, c.noise = epoch, c.rho.Geometric(c.thresholds.Of(uint64(epoch)))
 	}
-	nu := c.nu.Geometric(c.streams.Of(query))
+	nu := c.nu.Geometric(c.streams.Of(query, in.Name))
 	if in.Public != None && in.Counts.distance(in.Public)-nu > c.cfg.Threshold-c.noise {
 		return Answer{in.Public, Public}, nil
 	}

@@ -64,7 +64,7 @@ func (g *gnmaxSession) Answer(s State, query uint64, in Input) (Answer, error) {
 	if err := cmp.Or(g.Left(s).check(), in.Counts.Check()); err != nil {
 		return Answer{}, err
 	}
-	return Answer{g.votes.winner(in.Counts, g.streams.Of(query)), Vote}, nil
+	return Answer{g.votes.winner(in.Counts, g.streams.Of(query, in.Name)), Vote}, nil
 }
 
 type noisyVotes struct {
@@ -142,7 +142,7 @@ func (c *confidentSession) Answer(s State, query uint64, in Input) (Answer, erro
 	if err := cmp.Or(c.Left(s).check(), in.Counts.Check()); err != nil {
 		return Answer{}, err
 	}
-	stream := c.streams.Of(query)
+	stream := c.streams.Of(query, in.Name)
 	test := c.test.Sample(stream)
 	token := c.votes.winner(in.Counts, stream)
 	if in.Counts.largest()+test < c.threshold {

@@ -16,6 +16,7 @@ import (
 	"github.com/pate-go/pate/accountant/statement"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/number"
+	"github.com/pate-go/pate/internal/online"
 	"github.com/pate-go/pate/internal/silos"
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/teachers/label"
@@ -236,7 +237,7 @@ func entryLines(entries []ledgerEntry) table.Table {
 
 // runName shortens the middle of a run's name, because names of similar runs begin alike.
 func runName(run string) string {
-	name := cmp.Or(label.Describe(run), silos.Describe(run), run)
+	name := cmp.Or(label.Describe(run), silos.Describe(run), online.Describe(run), run)
 	var of struct{ Kind, Key string }
 	if json.Unmarshal([]byte(name), &of) == nil && of.Kind != "" {
 		name = strings.TrimSpace(of.Kind + " " + of.Key)

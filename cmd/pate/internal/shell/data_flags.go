@@ -85,7 +85,7 @@ func (f *DataFlags) rule() (dataset.ClassRule, error) {
 	rule := dataset.ClassRule{Other: f.OtherLabels}
 	if f.ClassNames != "" {
 		var err error
-		if rule.Names, err = namesIn(f.ClassNames); err != nil {
+		if rule.Names, err = Names(f.ClassNames); err != nil {
 			return rule, fmt.Errorf("--class-names: %w", err)
 		}
 	}
@@ -103,7 +103,8 @@ func (f *DataFlags) rule() (dataset.ClassRule, error) {
 	return rule, nil
 }
 
-func namesIn(text string) ([]string, error) {
+// Names parses names that are separated by commas.
+func Names(text string) ([]string, error) {
 	names, err := csv.NewReader(strings.NewReader(text)).Read()
 	for i := range names {
 		names[i] = strings.TrimSpace(names[i])
@@ -291,7 +292,7 @@ func commas(flag, text string) ([]string, error) {
 	if text == "" {
 		return nil, nil
 	}
-	names, err := namesIn(text)
+	names, err := Names(text)
 	if err != nil {
 		return nil, Usagef("data", "%s: %w", flag, err)
 	}

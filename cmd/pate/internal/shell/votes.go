@@ -114,7 +114,7 @@ func (f *VotesFlags) nameClasses(opt *votes.Options) error {
 	if f.names == "" {
 		return nil
 	}
-	names, err := namesIn(f.names)
+	names, err := Names(f.names)
 	if err != nil {
 		return Usagef("votes", "--class-names %q: must be names with commas between them: %w", f.names, err)
 	}

@@ -1,0 +1,186 @@
+// Package serve is the command `pate serve`, which answers questions one at a time.
+package serve
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/online"
+	"github.com/pate-go/pate/internal/tokens"
+	"github.com/pate-go/pate/run"
+)
+
+type serveFlags struct {
+	shell.ParameterFlags
+	out, ledger, classes, unit, relation string
+	vocabulary                           int
+	queries                              int64
+	epsilon                              float64
+	finish                               bool
+	http                                 httpFlags
+}
+
+func New(g *shell.Globals) *cobra.Command {
+	var f serveFlags
+	cmd := shell.Command("serve [REQUESTS]", "format", shell.Needs(cobra.MaximumNArgs(1), "out"),
+		func(cmd *cobra.Command, args []string) error { return f.run(cmd, g, args) })
+	f.AddParameters(cmd, "mechanism that draws answers (required for a new run)",
+		func(d aggregate.Description) bool { return online.Answers(d.Name) })
+	shell.Declare(cmd.Flags(), "serve", shell.To{"out": &f.out, "classes": &f.classes, "vocabulary": &f.vocabulary, "queries": &f.queries,
+		"epsilon": &f.epsilon, "ledger": &f.ledger, "unit": &f.unit, "relation": &f.relation, "finish": &f.finish,
+		"listen": &f.http.listen, "cert": &f.http.cert, "cert-key": &f.http.key, "tokens": &f.http.tokens, "access-log": &f.http.log})
+	shell.CompleteArgs(cmd, shell.Files("jsonl"))
+	return cmd
+}
+
+// elsewhere are the flags that may differ when a run goes on.
+var elsewhere = map[string]bool{"out": true, "finish": true, "listen": true, "cert": true, "cert-key": true, "tokens": true,
+	"access-log": true, "quiet": true}
+
+// terms returns the terms of the run, from flags, or from the folder if no flag describes a run.
+func (f *serveFlags) terms(cmd *cobra.Command, g *shell.Globals) (t online.Terms, err error) {
+	described := false
+	cmd.Flags().Visit(func(flag *pflag.Flag) { described = described || !elsewhere[flag.Name] })
+	if !described {
+		if there, err := run.Settings(f.out, &t); there || err != nil {
+			return t, err
+		}
+	}
+	given := cmd.Flags().Changed
+	if absent := shell.Unset(cmd, "mechanism", "queries"); len(absent) > 0 {
+		return t, shell.Usagef("serve", "a new run needs %s", absent[0])
+	}
+	_, s, err := f.Setting(cmd, false)
+	if err != nil {
+		return t, err
+	}
+	t.Settings = online.Settings{Mechanism: s.Mechanism, Values: s.Values, Queries: f.queries, Tokens: f.vocabulary}
+	if f.classes != "" {
+		if t.Classes, err = shell.Names(f.classes); err != nil {
+			return t, shell.Usagef("serve", "--classes: %v", err)
+		}
+		if n, err := strconv.Atoi(f.classes); err == nil {
+			t.Classes = nil
+			for i := range min(max(n, 0), online.MostClasses+1) {
+				t.Classes = append(t.Classes, strconv.Itoa(i))
+			}
+		}
+	}
+	t.Epsilon, t.Delta, t.Unit, t.Relation = f.epsilon, g.Delta, f.unit, f.relation
+	shell.Put(g.Seeded, &t.Seed, &g.Seed)
+	if f.ledger != "" {
+		if t.Ledger, err = filepath.Abs(f.ledger); err != nil {
+			return t, err
+		}
+	}
+	if err := t.Settings.Check(); err != nil {
+		return t, shell.UsageError("serve", err)
+	}
+	return t, shell.Refuse("serve", shell.Positive(given("epsilon"), "epsilon", f.epsilon))
+}
+
+// book returns the ledger of the run. A ledger in the folder is for this run alone, so it needs no filter.
+func (f *serveFlags) book(cmd *cobra.Command, g *shell.Globals, t online.Terms) (file run.File, err error) {
+	file = run.File{Path: t.Ledger, Warn: g.Warn, New: ledger.Config{Unit: t.Unit, Epsilon: t.Epsilon, Delta: t.Delta}}
+	if err := file.New.Relation.UnmarshalText([]byte(t.Relation)); err != nil {
+		return file, shell.UsageError("serve", err)
+	}
+	given := cmd.Flags().Changed
+	file.Expect = run.Expect{Epsilon: t.Epsilon}
+	shell.Put(given("unit"), &file.Expect.Unit, t.Unit)
+	shell.Put(given("relation"), &file.Expect.Relation, file.New.Relation)
+	shell.Put(given("delta"), &file.Expect.Delta, t.Delta)
+	path := file.Path
+	if path == "" {
+		file.New.Accountant = accountant.ByAuto
+		path = online.OwnLedger(f.out)
+	} else {
+		file.New.Mode = ledger.Filter
+	}
+	if there, err := durable.Exists(path); err == nil && !there && t.Epsilon == 0 {
+		return file, shell.Usagef("serve", "--epsilon is required, because the ledger %s is new", path)
+	}
+	return file, nil
+}
+
+func (f *serveFlags) run(cmd *cobra.Command, g *shell.Globals, args []string) error {
+	if err := f.http.check(cmd, args, f.finish); err != nil {
+		return err
+	}
+	t, err := f.terms(cmd, g)
+	if err != nil {
+		return err
+	}
+	if err := shell.CheckFolder(g, cmd, f.out); err != nil {
+		return err
+	}
+	c := online.Config{Out: f.out, Terms: t, NewKey: g.Key, Finish: f.finish, Command: command(cmd)}
+	if c.Ledger, err = f.book(cmd, g, t); err != nil {
+		return err
+	}
+	format := online.NewFormat(t.Settings)
+	var door *door
+	if f.http.listen != "" {
+		if door, err = f.http.open(g, format); err != nil {
+			return err
+		}
+		defer door.close()
+	}
+	c.Serve = func(ctx context.Context, s online.Settings, resumed bool, e *online.Engine) error {
+		if resumed {
+			g.Logf("resumed the run that was charged before, at no further cost")
+		}
+		if d, is, err := s.Describe(); err == nil {
+			g.Logf("%s %s; %s", s.Mechanism, shell.FlagsOf(d, is, func(aggregate.Parameter) bool { return true }), left(e.Counts().Left, s.Capped()))
+		}
+		if door != nil {
+			return door.serve(ctx, e)
+		}
+		return lines(ctx, cmd, args, format, e)
+	}
+	result, err := online.Run(cmd.Context(), c)
+	if err != nil {
+		return shell.FaultError(err, "serve")
+	}
+	switch {
+	case result.Complete:
+		g.Logf("this run is complete and its key is destroyed; its labels are in %s", result.Labels)
+	case result.Labels != "":
+		g.Logf("the run is complete, and its key is destroyed; its labels are in %s", result.Labels)
+	default:
+		g.Logf("stopped; the same command goes on, and --finish ends the run")
+	}
+	return nil
+}
+
+func left(l tokens.Left, capped bool) string {
+	text := "no cap on questions"
+	if l.Queries != tokens.Unlimited {
+		text = fmt.Sprintf("%d questions left", l.Queries)
+	}
+	if capped {
+		text += fmt.Sprintf(", %d answers by votes left", l.Answers)
+	}
+	return text
+}
+
+// command returns the command that repeats the run, without the flags of this start.
+func command(cmd *cobra.Command) string {
+	var names []string
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		if !elsewhere[flag.Name] || flag.Name == "out" {
+			names = append(names, flag.Name)
+		}
+	})
+	return shell.Repeats(cmd, []string{"pate serve"}, names, shell.Given, nil)
+}

@@ -1,0 +1,249 @@
+package online
+
+import (
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/fault"
+	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/keyfile"
+	"github.com/pate-go/pate/internal/results"
+	"github.com/pate-go/pate/internal/tokens"
+	"github.com/pate-go/pate/rng"
+	"github.com/pate-go/pate/run"
+)
+
+// Terms are the public values that identify the run in a folder.
+type Terms struct {
+	Settings
+	Epsilon  float64 `json:"epsilon,omitempty"` // budget of a new ledger
+	Delta    float64 `json:"delta"`
+	Unit     string  `json:"unit"`
+	Relation string  `json:"relation"`
+	Ledger   string  `json:"ledger,omitempty"` // absolute path; "" for a ledger in the folder
+	Seed     *uint64 `json:"seed,omitempty"`
+}
+
+// Config describes a run that answers questions one at a time.
+type Config struct {
+	Out     string // folder of the run
+	Terms   Terms
+	Ledger  run.File // its Path is set if Terms.Ledger is
+	Command string   // command that repeats the run
+	NewKey  func() (rng.Key, error)
+	// Serve answers questions until it has no more, or until ctx ends. The settings have all noise. The
+	// argument resumed is true if the run was charged before.
+	Serve func(ctx context.Context, s Settings, resumed bool, e *Engine) error
+	// Finish makes a Serve that returns nil the last: the labels are released, and the key is destroyed.
+	Finish bool
+}
+
+// Result describes a run after Serve.
+type Result struct {
+	Labels   string // path of the released labels, or "" for a run that may go on
+	Complete bool   // the run was finished before
+}
+
+const (
+	kind        = "serve"
+	journalFile = "journal"
+	labelsFile  = "labels.csv"
+)
+
+// OwnLedger returns the path of the ledger of a run that has no other.
+func OwnLedger(out string) string { return results.Folder(out).Private("ledger.jsonl") }
+
+// Describe returns a description of a run in a ledger, or "" if the run answers no single questions.
+func Describe(name string) string {
+	var s Settings
+	if is, text := run.Kind(name); is != kind || json.Unmarshal(text, &s) != nil {
+		return ""
+	}
+	return fmt.Sprintf("answers to %d questions, one at a time", s.Queries)
+}
+
+// patience is how long a run waits for another process that holds its folder or its ledger.
+const patience = 2 * time.Second
+
+// errStopped ends the drawing of a run that is not finished.
+var errStopped = errors.New("online: stopped")
+
+type serving struct {
+	Config
+	dir     results.Folder
+	folder  run.Folder
+	session *run.Session
+	as      Settings // with all noise, once there is a plan
+}
+
+// Run starts or resumes the run in a folder, serves, and finishes the run if Config.Finish is set.
+func Run(ctx context.Context, c Config) (result Result, err error) {
+	s := &serving{Config: c, dir: results.Folder(c.Out)}
+	if s.folder, err = alone(ctx, c.Out, func(ctx context.Context) (run.Folder, error) {
+		return run.OpenFolder(ctx, c.Out, run.Identity{Kind: kind, Settings: c.Terms, Command: c.Command}, c.NewKey)
+	}); err != nil {
+		return result, err
+	}
+	defer s.folder.Close()
+	if s.folder.Finished {
+		result.Complete = true
+		result.Labels, err = s.dir.Find(labelsFile)
+		return result, err
+	}
+	file := s.Ledger
+	if file.Path == "" {
+		file.Path = OwnLedger(c.Out)
+	}
+	out, mode, err := s.dir.Place(s.folder.Key.Releasable() && file.New.Withheld() == "", labelsFile)
+	if err != nil {
+		return result, err
+	}
+	r := run.Run{File: file, Kind: kind, Key: s.folder.Key, Plan: s.plan, Stages: []run.Stage{{Out: out, Mode: mode,
+		Draw: func(r []*ledger.Reservation, key rng.Key, out io.Writer) error { return s.draw(ctx, r[0], key, out) }}}}
+	if s.session, err = alone(ctx, file.Path, r.Open); err != nil {
+		return result, err
+	}
+	defer s.session.Close()
+	if err := s.prepare(); err != nil {
+		return result, err
+	}
+	switch _, err := s.session.Next(ctx); {
+	case errors.Is(err, errStopped):
+		return result, nil
+	case err != nil:
+		return result, err
+	}
+	if err := s.folder.Finish([32]byte{}); err != nil {
+		return result, err
+	}
+	if err := keyfile.Destroy(s.dir.Private(journalFile)); err != nil {
+		return result, err
+	}
+	_, err = s.dir.Settle()
+	return Result{Labels: out}, err
+}
+
+// alone calls open, which waits for other processes, but waits only for a moment.
+func alone[T any](ctx context.Context, path string, open func(context.Context) (T, error)) (T, error) {
+	brief, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	opened, err := open(brief)
+	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		err = &fault.Error{What: path + " is in use by another process", Why: "two labellers would answer one question twice",
+			Fix: "send the questions to the labeller that is running, or stop it first", Err: err}
+	}
+	return opened, err
+}
+
+// plan chooses missing noise, or takes the settings of the run if it was charged before.
+func (s *serving) plan(ctx context.Context, before *run.Before) (p run.Plan, err error) {
+	name, err := run.ID(s.folder.Key, kind, nil, nil)
+	if err != nil {
+		return p, err
+	}
+	p.Inputs = []byte(name)
+	if p.Same, err = before.Find(p.Inputs, &s.as); err != nil {
+		return p, err
+	}
+	if p.Same == nil {
+		s.as, err = s.Terms.Settings.choose(func(event func(noise float64) (accountant.Event, error)) (float64, error) {
+			return before.LeastNoise(ctx, event)
+		})
+	}
+	if err != nil {
+		return p, err
+	}
+	e, err := s.as.Event()
+	if err == nil && p.Same == nil {
+		err = before.Try(e)
+	}
+	p.Events, p.Settings = [][]accountant.Event{{e}}, s.as
+	return p, err
+}
+
+// prepare makes the journal before the charge. A journal that is missing after the charge has lost answers,
+// and a journal with answers before the charge belongs to a ledger that was lost.
+func (s *serving) prepare() error {
+	path := s.dir.Private(journalFile)
+	there, err := durable.Exists(path)
+	switch {
+	case err != nil || there && s.session.Recorded:
+		return err
+	case s.session.Recorded:
+		return &fault.Error{What: path + " is missing", Why: "only the journal shows which questions were answered",
+			Fix: "restore the file", Check: true}
+	case !there:
+		return makeJournal(path)
+	}
+	j, err := openJournal(path, s.folder.Key, func(record) error {
+		return &fault.Error{What: path + " has answers, but the ledger has no charge of the run",
+			Why: "the ledger was replaced by an older copy or by another ledger", Fix: "restore the ledger", Check: true}
+	})
+	if err != nil {
+		return err
+	}
+	return j.file.Close()
+}
+
+// draw serves with the mechanism, and then writes the labels of a finished run.
+func (s *serving) draw(ctx context.Context, r *ledger.Reservation, key rng.Key, out io.Writer) error {
+	m, err := s.as.start(r, key)
+	if err != nil {
+		return err
+	}
+	e, err := Open(ctx, s.dir.Private(journalFile), key, m)
+	if err != nil {
+		return err
+	}
+	finish := s.Finish
+	if s.session.Ledger.Committed(r) { // the labels were released, but their file has no name yet
+		finish = true
+	} else {
+		err = s.Serve(ctx, s.as, s.session.Recorded, e)
+	}
+	err = errors.Join(err, e.Stop())
+	if err == nil && (!finish || ctx.Err() != nil) {
+		err = errStopped
+	}
+	if err != nil {
+		return err
+	}
+	return s.write(key, out)
+}
+
+// write writes the answers of the journal as labels.
+func (s *serving) write(key rng.Key, out io.Writer) error {
+	w := csv.NewWriter(out)
+	column := "label"
+	if !key.Releasable() {
+		column = "label_not_releasable"
+	}
+	err := w.Write([]string{"query", column, "source"})
+	if err != nil {
+		return err
+	}
+	j, err := openJournal(s.dir.Private(journalFile), key, func(r record) error {
+		label := ""
+		switch {
+		case r.answer.Token != tokens.None && s.as.Classes != nil:
+			label = s.as.Classes[r.answer.Token]
+		case r.answer.Token != tokens.None:
+			label = strconv.Itoa(r.answer.Token)
+		}
+		return w.Write([]string{string(r.query), label, string(r.answer.Source)})
+	})
+	if err != nil {
+		return fmt.Errorf("online: %w", err)
+	}
+	defer j.file.Close()
+	w.Flush()
+	return w.Error()
+}

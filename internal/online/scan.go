@@ -1,0 +1,155 @@
+package online
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+)
+
+// scanner reads the JSON of one request. It refuses everything that RFC 8259 refuses, and invalid UTF-8.
+type scanner struct {
+	text []byte
+	at   int
+}
+
+func (s *scanner) blank() {
+	for s.at < len(s.text) {
+		switch s.text[s.at] {
+		case ' ', '\t', '\r', '\n':
+			s.at++
+		default:
+			return
+		}
+	}
+}
+
+// peek returns the next byte after blanks, or 0 at the end.
+func (s *scanner) peek() byte {
+	if s.blank(); s.at < len(s.text) {
+		return s.text[s.at]
+	}
+	return 0
+}
+
+// wrong returns an error about the next byte. It shows only the position, because requests hold private
+// numbers.
+func (s *scanner) wrong(want string) error {
+	return fmt.Errorf("byte %d: the request must have %s here", s.at+1, want)
+}
+
+func (s *scanner) expect(c byte) error {
+	if s.peek() != c {
+		return s.wrong("the character " + string(c))
+	}
+	s.at++
+	return nil
+}
+
+// more steps over the comma before the next element of a list that ends with the byte end. It returns false
+// at the end of the list.
+func (s *scanner) more(first bool, end byte) (bool, error) {
+	switch c := s.peek(); {
+	case c == end:
+		s.at++
+		return false, nil
+	case first:
+		return true, nil
+	case c == ',':
+		s.at++
+		return true, nil
+	}
+	return false, s.wrong("a comma or " + string(end))
+}
+
+// object calls member for each key of an object. The function member reads the value.
+func (s *scanner) object(member func(key []byte) error) error {
+	if err := s.expect('{'); err != nil {
+		return err
+	}
+	for first := true; ; first = false {
+		if more, err := s.more(first, '}'); !more {
+			return err
+		}
+		key, err := s.quoted()
+		if err == nil {
+			err = s.expect(':')
+		}
+		if err == nil {
+			err = member(key)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// quoted reads one string. The result is valid until the text of the scanner changes.
+func (s *scanner) quoted() ([]byte, error) {
+	if s.peek() != '"' {
+		return nil, s.wrong("a string")
+	}
+	start, escaped := s.at, false
+	for s.at++; s.at < len(s.text); s.at++ {
+		switch c := s.text[s.at]; {
+		case c == '\\':
+			escaped = true
+			s.at++
+		case c < ' ':
+			return nil, s.wrong("no control character")
+		case c == '"':
+			s.at++
+			if !escaped {
+				return s.text[start+1 : s.at-1], nil
+			}
+			var plain string
+			if json.Unmarshal(s.text[start:s.at], &plain) != nil {
+				s.at = start
+				return nil, s.wrong("a string with valid escapes")
+			}
+			return []byte(plain), nil
+		}
+	}
+	return nil, s.wrong("the end of a string")
+}
+
+// digits steps over a run of digits and returns its length.
+func (s *scanner) digits() int {
+	start := s.at
+	for s.at < len(s.text) && s.text[s.at] >= '0' && s.text[s.at] <= '9' {
+		s.at++
+	}
+	return s.at - start
+}
+
+// whole reads a whole number in [0, most], without sign, point or exponent.
+func (s *scanner) whole(most int64) (int64, error) {
+	s.blank()
+	start := s.at
+	n, err := int64(0), error(nil)
+	if digits := s.digits(); digits == 0 || digits > 1 && s.text[start] == '0' {
+		err = errors.New("no number")
+	} else {
+		n, err = strconv.ParseInt(string(s.text[start:s.at]), 10, 64)
+	}
+	if s.at < len(s.text) && (s.text[s.at] == '.' || s.text[s.at]|0x20 == 'e') || err != nil || n > most {
+		s.at = start
+		return 0, s.wrong(fmt.Sprintf("a whole number from 0 to %d", most))
+	}
+	return n, nil
+}
+
+func (s *scanner) end() error {
+	if s.peek() != 0 || s.at < len(s.text) {
+		return s.wrong("its end")
+	}
+	return nil
+}
+
+func (s *scanner) check() error {
+	if !utf8.Valid(s.text) {
+		return errors.New("the request is not UTF-8")
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package online
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/internal/aggregate/mechanisms"
+	"github.com/pate-go/pate/internal/number"
+	"github.com/pate-go/pate/internal/tokens"
+	"github.com/pate-go/pate/rng"
+)
+
+// Settings are the public values of a run that its ledger records.
+type Settings struct {
+	Mechanism string             `json:"mechanism"`
+	Values    map[string]float64 `json:"parameters,omitempty"`
+	Queries   int64              `json:"queries"`
+	Classes   []string           `json:"classes,omitempty"`
+	Tokens    int                `json:"vocabulary,omitempty"` // number of tokens, if there are no classes
+}
+
+// MostClasses is the largest number of classes. A larger universe has tokens without names.
+const MostClasses = 1 << 15
+
+// Answers reports whether the mechanism of package aggregate with this name answers questions one at a time.
+func Answers(name string) bool { return name == "gnmax" || name == "confident" }
+
+func (s Settings) size() int { return max(s.Tokens, len(s.Classes)) }
+
+// Check returns an error for settings that no run can have. Noise may be missing.
+func (s Settings) Check() error {
+	d, is, err := s.Describe()
+	if err != nil {
+		return err
+	}
+	named := map[string]bool{}
+	for _, name := range s.Classes {
+		if name == "" || named[name] || strings.ContainsFunc(name, unicode.IsControl) || !utf8.ValidString(name) {
+			return fmt.Errorf("class %q is empty, listed twice or no text", name)
+		}
+		named[name] = true
+	}
+	switch {
+	case (s.Classes == nil) == (s.Tokens == 0):
+		return errors.New("give the classes of the answers, or the size of the vocabulary")
+	case s.size() < 2 || len(s.Classes) > MostClasses || s.Tokens > 1<<31:
+		return fmt.Errorf("there must be 2 to %d classes, or 2 to 2^31 tokens", MostClasses)
+	case s.Queries < 1 || s.Queries > math.MaxInt32:
+		return fmt.Errorf("the number of queries must be between 1 and %d, not %d: all of them are charged", math.MaxInt32, s.Queries)
+	}
+	return d.Check(is)
+}
+
+// Describe returns the mechanism and its setting. Noise may be missing.
+func (s Settings) Describe() (aggregate.Description, aggregate.Setting, error) {
+	d, err := mechanisms.Find(s.Mechanism)
+	if err == nil && !Answers(s.Mechanism) {
+		err = fmt.Errorf("mechanism %s does not answer questions one at a time", s.Mechanism)
+	}
+	return d, d.Complete(aggregate.Setting{Mechanism: s.Mechanism, Values: maps.Clone(s.Values), Queries: int(s.Queries)}), err
+}
+
+// Capped reports whether answers by votes have a cap of their own.
+func (s Settings) Capped() bool {
+	_, is, err := s.Describe()
+	return err == nil && is.Values["answers"] > 0
+}
+
+// choose sets missing noise to the least that fits the rest of a budget, rounded up to six digits.
+func (s Settings) choose(least aggregate.LeastNoise) (Settings, error) {
+	d, is, err := s.Describe()
+	if err != nil {
+		return s, err
+	}
+	if !d.Settled(is) {
+		noise, err := d.Least(is, least)
+		switch {
+		case errors.Is(err, accountant.ErrNoBracket): // nothing fits, and the reservation reports what is left
+			noise = math.Inf(1)
+		case err != nil:
+			return s, fmt.Errorf("online: %w", err)
+		default:
+			noise = number.Up(noise, 6)
+		}
+		is = d.WithNoise(is, noise)
+	}
+	s.Values = is.Values
+	return s, nil
+}
+
+// Event returns the worst-case event of the run. All noise must be set.
+func (s Settings) Event() (accountant.Event, error) {
+	d, is, err := s.Describe()
+	if err != nil {
+		return nil, err
+	}
+	return d.Event(is)
+}
+
+func (s Settings) mechanism() (tokens.Mechanism, error) {
+	switch v := s.Values; s.Mechanism {
+	case "gnmax":
+		return tokens.NewGNMax(aggregate.GNMaxConfig{Sigma: v["sigma"], Queries: int(s.Queries)})
+	case "confident":
+		return tokens.NewConfident(aggregate.ConfidentGNMaxConfig{Threshold: v["threshold"], Sigma1: v["sigma1"], Sigma2: v["sigma2"],
+			Queries: int(s.Queries), Answers: int(v["answers"])})
+	}
+	return nil, fmt.Errorf("online: there is no mechanism %q", s.Mechanism)
+}
+
+// start begins to answer with a reservation of Event.
+func (s Settings) start(r *ledger.Reservation, key rng.Key) (Answerer, error) {
+	m, err := s.mechanism()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.Begin(m.Event(), ledger.Use{Secret: key.Releasable()}); err != nil {
+		return nil, fmt.Errorf("online: %w", err)
+	}
+	return newVoting(m, key.Derive("entry", uint64(r.Entry()))), nil
+}
