@@ -202,9 +202,9 @@ const (
 
 // spread solves F = alpha·W·F + (1-alpha)·Y and divides each row by its sum (Zhou et al. 2004).
 func (g *graph) spread(ctx context.Context, labels, column []int, classes int) (Matrix, error) {
-	// 2004). Y holds the released labels, and column maps classes to the columns of Y. All eigenvalues of W
-	// are between -1 and 1, so spread uses Chebyshev's iteration (Golub and Varga 1961). The result of a row
-	// too far from all labels is zero.
+	// Y holds the released labels, and column maps classes to the columns of Y. All eigenvalues of W are
+	// between -1 and 1, so spread uses Chebyshev's iteration (Golub and Varga 1961). The result of a row too
+	// far from all labels is zero.
 	n := len(labels)
 	f, next := dense.New(n, classes), dense.New(n, classes)
 	for i, y := range labels {

@@ -10,8 +10,7 @@ import (
 // Module is the import path of the project.
 const Module = "github.com/pate-go/pate"
 
-// The linker flag -X sets version and commit if a release is built without git. They are used only if the Go
-// toolchain recorded no version and commit.
+// The linker flag -X sets version and commit if a release is built without git.
 var version, commit string
 
 type Info struct {

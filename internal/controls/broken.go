@@ -17,8 +17,6 @@ import (
 	"github.com/pate-go/pate/svt"
 )
 
-// brokenLaw is a published variant of the sparse vector technique that is not private (Lyu, Su, Li 2017),
-// with two inputs that refute it.
 type brokenLaw struct {
 	name, mistake string
 	epsilon       float64 // claimed epsilon
@@ -94,11 +92,11 @@ func laplaceNoise(rnd *rand.Rand, scale float64) float64 {
 	return x
 }
 
-// noisyValue audits a wrong sparse vector technique from lecture notes of 2011. For the query above the
-// threshold, it releases the noisy value that was compared. After many queries below the threshold, a small
-// noisy value shows that the noisy threshold was low. Such an output has probability at most 1e-5, so ByRuns
-// misses it and ByLaw finds it.
+// noisyValue audits a wrong sparse vector technique from lecture notes of 2011.
 func noisyValue() Target {
+	// For the query above the threshold, it releases the noisy value that was compared. After many queries
+	// below the threshold, a small noisy value shows that the noisy threshold was low. Such an output has
+	// probability at most 1e-5, so ByRuns misses it and ByLaw finds it.
 	const below, b1, b2, low = 16, 2, 4, -4.0
 	cdf := func(x float64) float64 {
 		if x < 0 {
@@ -128,11 +126,11 @@ const (
 	gapDelta    = 0.01
 )
 
-// brokenVotes returns mistakes about the effect of one teacher on votes. Lecture notes describe noisy argmax
-// with Laplace noise of scale 1/epsilon as epsilon-private, but one moved vote changes two counts. The lead
-// minus one is no distance to instability: its sensitivity is 2, and it can be positive where one vote
-// changes the winner.
+// brokenVotes returns mistakes about the effect of one teacher on votes.
 func brokenVotes() []Target {
+	// Lecture notes describe noisy argmax with Laplace noise of scale 1/epsilon as epsilon-private, but one
+	// moved vote changes two counts. The lead minus one is no distance to instability: its sensitivity is 2,
+	// and it can be positive where one vote changes the winner.
 	one, two := []int{8, 2}, []int{9, 1}
 	return []Target{
 		runs("lnmax-half-noise", fmt.Sprintf("%v and %v", one, two), 100_000, stated(halfEpsilon, 0), halfNoiseOf(one), halfNoiseOf(two)).
@@ -155,10 +153,10 @@ func gapRelease(distance float64) side[bool] {
 	})
 }
 
-// floatingPoint audits textbook Laplace noise b log u, where u is uniform with 53 bits and sums are float64
-// (Mironov 2012). The true value determines which sums are possible. The auditor tests which of two true
-// values can give the released sum.
+// floatingPoint audits textbook Laplace noise b log u, where u is uniform with 53 bits (Mironov 2012).
 func floatingPoint() Target {
+	// The true value determines which sums are possible. The auditor tests which of two true values can give
+	// the released sum.
 	noise := func(u float64, sign float64) float64 { return sign * math.Log(u) }
 	reachable := func(from, x float64) bool {
 		z := x - from
@@ -199,8 +197,8 @@ func brokenSGD() []Target {
 	}, fixedBatches()...)
 }
 
-// batchClipped is a model that clips the mean gradient of a batch instead of each record's gradient, as in
-// lecture notes. The sum of n gradients may then have n times the clip norm.
+// batchClipped is a model that clips the mean gradient of a batch. The sum may then have n times the clip
+// norm.
 type batchClipped struct{ dpsgd.Model }
 
 func (m batchClipped) Worker() dpsgd.Worker { return batchClippedWorker{m.Model.Worker()} }
@@ -222,11 +220,12 @@ func (w batchClippedWorker) AddClipped(sum []float32, data dpsgd.Data, rows []in
 }
 
 // fixedBatches shuffles records into batches of fixed size but accounts for Poisson samples (Chua et al.
-// 2024; Lebeda et al. 2024). One record has gradient +1 or is missing. All other records have gradient -1.
-// Before noise, the sum over the batch with the record is 2 above the sums over other batches. If the record
-// is missing, one batch is a record short, and its sum is 1 above the others. The auditor uses the largest
-// sum.
+// 2024; Lebeda et al. 2024).
 func fixedBatches() []Target {
+	// 2024; Lebeda et al. 2024). One record has gradient +1 or is missing. All other records have gradient
+	// -1. Before noise, the sum over the batch with the record is 2 above the sums over other batches. If the
+	// record is missing, one batch is a record short, and its sum is 1 above the others. The auditor uses the
+	// largest sum.
 	const steps, sigma = 200, 0.4
 	release := func(shift float64) side[int] {
 		return drawn(func(rnd *rand.Rand) int {
@@ -254,11 +253,11 @@ func fixedBatches() []Target {
 	}
 }
 
-// largestBatch returns the distribution of the largest batch sum, in intervals. One sum has mean shift, and
-// all other sums have mean 0:
-//
-//	P[largest <= x] = Phi(x/sigma)^(steps-1) Phi((x-shift)/sigma)
+// largestBatch returns the distribution of the largest batch sum, in intervals.
 func largestBatch(steps int, sigma, shift float64) []float64 {
+	// One sum has mean shift, and all other sums have mean 0:
+	//
+	//	P[largest <= x] = Phi(x/sigma)^(steps-1) Phi((x-shift)/sigma)
 	logBelow := func(x float64) float64 {
 		return float64(steps-1)*mathx.LogNormalCDF(x/sigma) + mathx.LogNormalCDF((x-shift)/sigma)
 	}
@@ -272,8 +271,7 @@ func largestBatch(steps int, sigma, shift float64) []float64 {
 	return append(law, math.Log1p(-last))
 }
 
-// brokenAccounts returns correct mechanisms with a wrong epsilon, from older releases of accountants or from
-// plausible rules. All are audited by output distributions.
+// brokenAccounts returns correct mechanisms with a wrong epsilon, from older accountants or plausible rules.
 func brokenAccounts() []Target {
 	priced := func(name, mistake, on string, claim claimer, pair laws) Target {
 		return byLaw(name, on, claim, pair).mistaken(mistake)
@@ -312,8 +310,8 @@ func binomial(n int, logOdds float64) []float64 {
 	return law
 }
 
-// anyOf returns two log probabilities: no run of n is good, and at least one run is good. Each run is good
-// with log odds logOdds.
+// anyOf returns two log probabilities: no run of n is good, and some run is good. Each is good with log odds
+// logOdds.
 func anyOf(n int, logOdds float64) []float64 {
 	none := -float64(n) * math.Log1p(math.Exp(logOdds))
 	return []float64{none, math.Log(-math.Expm1(none))}
@@ -330,8 +328,8 @@ func halfLines(survival func(float64) float64) []float64 {
 	return append(law, math.Log1p(-above))
 }
 
-// exponential is the wrong claim for permute-and-flip. Both mechanisms have epsilon 2/flipScale, but only the
-// exponential mechanism has log-ratios in an interval of length epsilon.
+// Permute-and-flip and the exponential mechanism have epsilon 2/flipScale. Only the second has log-ratios in
+// an interval of that length.
 const flipScale, flips = 10.0, 500
 
 var exponential = profile(accountant.Repeated{
@@ -342,10 +340,10 @@ func permuteAndFlip(lead float64) []float64 {
 	return binomial(flips, math.Log(p/(1-p)))
 }
 
-// anyOrder returns a mechanism of at most two steps. It continues while the cost at Rényi order 6 or at order
-// 32 fits epsilon 2 at delta 0.01. Every path fits, but the mechanism's delta at epsilon 2 is 0.0137.
-// Whitehouse et al. 2023 give valid filters.
+// anyOrder returns a mechanism of at most two steps, which continues while the cost at some Rényi order fits.
 func anyOrder() laws {
+	// It continues while the cost at Rényi order 6 or at order 32 fits epsilon 2 at delta 0.01. Every path
+	// fits, but the mechanism's delta at epsilon 2 is 0.0137. Whitehouse et al. 2023 give valid filters.
 	steps := func(first [3]float64, after0, after1 float64) []float64 {
 		law := []float64{first[0] * after0, first[0] * (1 - after0), first[1] * after1, first[1] * (1 - after1), first[2]}
 		for i := range law {

@@ -113,8 +113,7 @@ func (t Target) run(ctx context.Context, opt Options, byChance int, report func(
 	return Result{Target: t, Finding: f, Seconds: time.Since(started).Seconds()}, err
 }
 
-// delta returns the delta at which the method is most sensitive. ByRuns does not observe outputs that are
-// rarer than its delta. The power of ByCanaries falls in proportion to delta times the number of canaries.
+// delta returns the delta at which the method is most sensitive.
 func (m Method) delta() float64 {
 	switch m {
 	case ByRuns:

@@ -20,8 +20,7 @@ func sgdTargets() []Target {
 
 func unchanged(m dpsgd.Model) dpsgd.Model { return m }
 
-// canaryConfig returns a short training with epsilon 2.3 at delta 1e-8. If the training uses a quarter of the
-// noise, about 9999 of 10,000 audits refute this epsilon (an estimate from the spread of the audits' bounds).
+// canaryConfig returns a short training with epsilon 2.3 at delta 1e-8.
 func canaryConfig() dpsgd.Config {
 	return dpsgd.Config{SamplingProbability: 0.5, NoiseMultiplier: 5.5, ClipNorm: 1, Steps: 20, Workers: 1}
 }
@@ -32,15 +31,16 @@ const (
 	canaryRate   = 1e-4 // change of a weight by one clipped gradient; too small to change the model
 )
 
-// canaries audits one run of DP-SGD on softmax regression with two classes. A canary is a record with a
-// feature that no other record has, so the weights of this feature show only whether the canary is in the
-// data. A fair coin decides this for each canary. The auditor sees every iterate. The claim is the cost of
-// cfg, the training uses the noise multiplier noise, and the function model wraps the trained model.
-//
-// The auditor guesses only for the tenth of the canaries with the highest and the lowest scores. A score is
-// the log-likelihood ratio of the weights of the canary's feature. A step changes these weights by noise
-// around 0, or around a clipped gradient if the canary is sampled.
+// canaries audits one run of DP-SGD on softmax regression with two classes.
 func canaries(name string, cfg dpsgd.Config, model func(dpsgd.Model) dpsgd.Model, noise float64) Target {
+	// A canary is a record with a feature that no other record has, so the weights of this feature show only
+	// whether the canary is in the data. A fair coin decides this for each canary. The auditor sees every
+	// iterate. The claim is the cost of cfg, the training uses the noise multiplier noise, and the function
+	// model wraps the trained model.
+	//
+	// The auditor guesses only for the tenth of the canaries with the highest and the lowest scores. A score
+	// is the log-likelihood ratio of the weights of the canary's feature. A step changes these weights by
+	// noise around 0, or around a clipped gradient if the canary is sampled.
 	return Target{Name: name, Method: ByCanaries, On: fmt.Sprintf("%d canaries, each in or out", canaryCount),
 		audit: func(ctx context.Context, e effort) (audit.Finding, error) {
 			coins, in := e.coins(canaryCount)
@@ -76,7 +76,7 @@ func (e effort) coins(n int) (heads int, in []bool) {
 	return heads, in
 }
 
-// guess trains a model with its own ledger. From scores, it guesses which canaries were in data.
+// guess trains a model with its own ledger, and guesses from scores which canaries were in data.
 func (e effort) guess(ctx context.Context, claim claimer, model dpsgd.Model, data dpsgd.Data, cfg dpsgd.Config,
 	look func(rate float64) []float64, in []bool, guesses int) (audit.Finding, error) {
 	claimed, err := claim(e.delta)

@@ -67,8 +67,7 @@ func stableClaim(cfg stability.MStabConfig) claimer {
 	return func(delta float64) (audit.Claim, error) { return claim(max(delta, 2*cfg.Delta)) }
 }
 
-// stable audits the stability test. ByLaw enumerates all votes of 14 teachers. ByRuns compares the histograms
-// of votes "one" and "two".
+// stable audits the stability test. ByLaw enumerates all votes of 14 teachers.
 func stable(name string, cfg stability.MStabConfig, one, two []int) []Target {
 	const teachers, classes = 14, 2
 	m := must(stability.NewMStab(cfg))
@@ -166,8 +165,7 @@ func proposed() Target {
 	return runs("propose-test-release", "medians 0.49 and 0.56 of 9 values", 10_000, pure(p.Event()), release(0.49), release(0.56))
 }
 
-// smoothMedian audits a median of the largest possible sensitivity: one value moves the median from one end
-// to the other. The audit is slow, because every release has a new noise scale.
+// smoothMedian audits a median of the largest possible sensitivity: one value moves it from end to end.
 func smoothMedian() Target {
 	cfg := stability.SmoothMedianConfig{Low: 0, High: 1, Epsilon: 1, Delta: 0.01}
 	m := must(stability.NewSmoothMedian(cfg))

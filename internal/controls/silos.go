@@ -27,8 +27,7 @@ var (
 
 const siloVotes = 2 // of each patient, at the nearest of four places
 
-// cast returns the sum of the votes of two silos. If own is true, each silo first moves its rows to the range
-// from 0 to 3.
+// cast returns the sum of the votes of two silos. If own is true, each silo scales its own rows.
 func cast(patients []patient, votes int, own bool) []int64 {
 	questions, sum := dense.New(4, 1), make([]int64, 8)
 	copy(questions.Data, []float32{0, 1, 2, 3})
@@ -57,7 +56,7 @@ func without(patients []patient, name string) []patient {
 	return slices.DeleteFunc(slices.Clone(patients), func(p patient) bool { return p.name == name })
 }
 
-// withoutEach returns the distributions of noisy sums with and without a patient, for every patient.
+// withoutEach returns the distributions of noisy sums with and without each patient.
 func withoutEach(patients []patient, votes int, own bool) laws {
 	return func(yield func(p, q []float64) bool) {
 		for _, p := range patients {
@@ -68,10 +67,10 @@ func withoutEach(patients []patient, votes int, own bool) laws {
 	}
 }
 
-// noisy returns the distributions of two lists of counts with noise of standard deviation 1. Both are
-// distributions of the sum of noise times difference. The likelihood ratio depends on this sum alone, so no
-// evidence is lost.
+// noisy returns the distributions of two lists of counts with noise of standard deviation 1.
 func noisy(one, two []int64) (p, q []float64) {
+	// Both are distributions of the sum of noise times difference. The likelihood ratio depends on this sum
+	// alone, so no evidence is lost.
 	const reach = 12
 	noise, law, square := must(rng.NewDiscreteGaussian(1)), []float64{1}, 0
 	for i := range one {
@@ -99,7 +98,6 @@ func siloClaim(silosPerUnit int) (*neighbours.NearestQuestions, claimer) {
 	return m, profile(m.Event(), accountant.AddRemove)
 }
 
-// siloTargets audits the release of votes of two silos.
 func siloTargets() []Target {
 	m, claim := siloClaim(1)
 	_, claimOfTwo := siloClaim(2)

@@ -26,10 +26,11 @@ func sparseTargets() []Target {
 	)
 }
 
-// sparse audits a sparse vector mechanism. ByLaw compares all pairs of inputs with four queries of value 0 or
-// 1 (any two such inputs are neighbours), and one long worst case. ByRuns compares v with 1 - v for each v in
-// values, so that every query changes by 1.
+// sparse audits a sparse vector mechanism.
 func sparse(name string, cfg svt.SparseVectorConfig, values []int64) []Target {
+	// ByLaw compares all pairs of inputs with four queries of value 0 or 1 (any two such inputs are
+	// neighbours), and one long worst case. ByRuns compares v with 1 - v for each v in values, so that every
+	// query changes by 1.
 	const queries, long = 4, 20
 	m := must(svt.NewSparseVector(cfg))
 	law := byLaw(name, fmt.Sprintf("any %d queries of 0 and 1; %d of 0, then 1s", queries, long), pure(m.Event()),
@@ -87,17 +88,18 @@ func bit(b bool) byte {
 	return '0'
 }
 
-// stableQuery is a query at distance d on one input and at distance e on the other input. If differ is true,
-// the inputs also have different answers, and both distances are 0.
+// stableQuery is a query at distance d on one input and e on the other. If differ is true, the answers differ
+// and both distances are 0.
 type stableQuery struct {
 	d, e   int64
 	differ bool
 }
 
-// stableSparse audits a sparse vector mechanism for stable answers. ByLaw compares all runs of three queries
-// near the threshold, and long runs in which all distances except two change in the same direction. ByRuns
-// uses distances at which refusals are neither certain nor rare.
+// stableSparse audits a sparse vector mechanism for stable answers.
 func stableSparse(name string, m svt.StableMechanism, threshold int64) []Target {
+	// ByLaw compares all runs of three queries near the threshold, and long runs in which all distances
+	// except two change in the same direction. ByRuns uses distances at which refusals are neither certain
+	// nor rare.
 	kinds := []stableQuery{
 		{0, 0, true}, {0, 1, false},
 		{threshold, threshold + 1, false}, {threshold + 1, threshold, false},

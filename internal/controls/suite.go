@@ -101,8 +101,7 @@ func pure(event accountant.Event) claimer {
 	}
 }
 
-// profile returns a function of delta. The function claims the smaller epsilon that two accountants give for
-// the event.
+// profile returns a claim for each delta: the smaller epsilon of two accountants.
 func profile(event accountant.Event, relation accountant.Relation) claimer {
 	return func(delta float64) (audit.Claim, error) {
 		best := math.Inf(1)
@@ -214,7 +213,6 @@ func runs[O comparable](name, on string, n int, claim claimer, one, two side[O])
 		}}
 }
 
-// reservations supplies reservations for one event, from huge budgets. Inputs of audits are not private.
 type reservations struct {
 	relation accountant.Relation
 	event    accountant.Event

@@ -20,8 +20,8 @@ func brokenTexts() []Target {
 // oneVote is the claim for one noisy count.
 var oneVote = profile(accountant.DiscreteGaussian{Sigma: 1, Sensitivity: 1}, accountant.AddRemove)
 
-// wordsAndVote returns the joint distribution of two outputs: whether the texts in fitted give three words or
-// another number, and one noisy count.
+// wordsAndVote returns the joint distribution of one noisy count and of whether the texts in fitted give
+// three words.
 func wordsAndVote(fitted []string, count int64) []float64 {
 	const reach = 12
 	noise, rest := must(rng.NewDiscreteGaussian(1)), 1.0

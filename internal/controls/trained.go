@@ -57,10 +57,11 @@ func (t trained) target() Target {
 	return Target{Name: t.name, Method: ByCanaries, On: fmt.Sprintf("MNIST and %d canaries, each in or out", t.canaries), audit: t.audit}
 }
 
-// audit trains one model. A fair coin decides for each canary whether it is among the images. The only
-// feature of a canary is in no other record, and its value is the norm of a whole image. The weights of this
-// feature depend on other records only through the predictions, which the auditor sees.
+// audit trains one model.
 func (t trained) audit(ctx context.Context, e effort) (audit.Finding, error) {
+	// A fair coin decides for each canary whether it is among the images. The only feature of a canary is in
+	// no other record, and its value is the norm of a whole image. The weights of this feature depend on
+	// other records only through the predictions, which the auditor sees.
 	images, err := t.images(ctx)
 	if err != nil {
 		return audit.Finding{}, err
@@ -132,7 +133,7 @@ func (t trained) images(ctx context.Context) (labelled, error) {
 	return images, err
 }
 
-// withCanaries adds one column for every canary, and one row of class 0 for each canary that is in the data.
+// withCanaries adds one column for every canary, and one row of class 0 for each canary in the data.
 func withCanaries(images labelled, present int, in []bool) dpsgd.Data {
 	n, d := images.x.Rows, images.x.Cols
 	cols := d + len(in)
@@ -156,9 +157,11 @@ func withCanaries(images labelled, present int, in []bool) dpsgd.Data {
 
 func canarySize(images labelled) float32 { return float32(math.Sqrt(float64(images.x.Cols))) }
 
-// weightWatch scores the canaries of a linear model during training, by the log-likelihood ratio of the
-// weights. It computes the gradient of a step from the iterates and the momentum. In the direction of a
+// weightWatch computes the gradient of a step from the iterates and the momentum. In the direction of a
 // canary the gradient is noise around 0, or around the clipped gradient if the canary was sampled.
+
+// weightWatch scores the canaries of a linear model during training, by the log-likelihood ratio of the
+// weights.
 type weightWatch struct {
 	cfg      dpsgd.Config
 	clip     dpsgd.Clip

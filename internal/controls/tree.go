@@ -30,11 +30,11 @@ func brokenTrees() []Target {
 	}
 }
 
-// treeEdge returns the distribution of a choice between two edges. Products of columns are scaled to total.
-// Assume that total is the true number of rows. Then record 13 adds 2 to the distance of the first edge and
-// subtracts 1.5 from the distance of the second edge. The log-ratio of the second edge is then near 3.5, but
-// epsilon 2 is charged.
+// treeEdge returns the distribution of a choice between two edges.
 func treeEdge(rows, total float64) []float64 {
+	// Products of columns are scaled to total. Assume that total is the true number of rows. Then record 13
+	// adds 2 to the distance of the first edge and subtracts 1.5 from the distance of the second edge. The
+	// log-ratio of the second edge is then near 3.5, but epsilon 2 is charged.
 	distance := func(shares, table [4]float64) (sum float64) {
 		for i, n := range table {
 			sum += math.Abs(n - shares[i]*total)

@@ -6,7 +6,7 @@ import (
 )
 
 // statusTime returns the time of the last change of a file's contents or attributes, which users cannot set,
-// or nil if the time is unknown.
+// or nil.
 func statusTime(info fs.FileInfo) any {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return s.Ctimespec

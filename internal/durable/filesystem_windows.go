@@ -10,13 +10,11 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// patience is the longest time for which rename waits until another process, such as a virus scanner, closes
-// the old file.
+// patience is the longest time for which rename waits until another process closes the old file.
 const patience = 2 * time.Second
 
-// rename renames the synced file at from to to, replaces an existing file, and returns when the name is on
-// disk. If another process has the existing file open, rename waits at most patience, because Windows cannot
-// replace an open file.
+// rename replaces an existing file at to, and returns when the name is on disk. It waits for other processes
+// at most patience.
 func rename(from, to string) error {
 	fail := func(err error) error { return &os.LinkError{Op: "rename", Old: from, New: to, Err: err} }
 	old, err := windows.UTF16PtrFromString(from)

@@ -43,8 +43,7 @@ func ours() (user *windows.SID, all []*windows.SID, err error) {
 	return token.User.Sid, all, nil
 }
 
-// granted returns an error if another account has one of the given rights for path. The argument action is
-// the text for the rights in the error.
+// granted returns an error with the text action if another account has one of the given rights for path.
 func granted(path string, rights windows.ACCESS_MASK, action string) error {
 	_, all, err := ours()
 	if err != nil {

@@ -162,8 +162,6 @@ func (l Line) end() Point {
 	return l.Points[len(l.Points)-1]
 }
 
-// apart moves the label positions at so that neighbouring labels are at least step apart, within low to high.
-// If the space is too small, the lowest labels go below low.
 func apart(at []float64, step, low, high float64) []float64 {
 	out, rank := slices.Clone(at), make([]int, len(at))
 	for i := range rank {

@@ -51,7 +51,6 @@ const (
 
 const most = 4096
 
-// magic lists kinds of files that begin with fixed bytes, longer prefixes first.
 var magic = []struct {
 	start string
 	kind  Kind

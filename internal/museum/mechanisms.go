@@ -15,8 +15,8 @@ func when[T any](condition bool, yes, no T) T {
 	return no
 }
 
-// classical is the noise of the classical Gaussian mechanism at epsilon 1, delta 1e-5 and sensitivity 1:
-// sqrt(2 ln(1.25/delta)), rounded up.
+// classical is the noise of the classical Gaussian mechanism at epsilon 1, delta 1e-5 and sensitivity 1,
+// rounded up.
 const classical = 4.845
 
 // leads returns the probability that a lead plus Gaussian noise is positive.

@@ -6,8 +6,7 @@ import (
 	"math/rand/v2"
 )
 
-// trial is a run on one input, with the mistake or right. It draws its random choices, or enumerates all
-// paths of choices.
+// trial is a run on one input, with the mistake or right. It draws its random choices, or enumerates all.
 type trial struct {
 	in          int // 1 with the record, 0 without it
 	right       bool
@@ -59,7 +58,6 @@ func (t *trial) pick(law []float64) (i int) {
 	return i
 }
 
-// hits returns the number of heads of n coins.
 func (t *trial) hits(n int, heads float64) int {
 	law, p := make([]float64, n+1), math.Pow(1-heads, float64(n))
 	for k := range law {
@@ -73,8 +71,7 @@ func (t *trial) laplace(value int, scale float64) int { return t.noisy(noise{val
 
 func (t *trial) gaussian(value int, sigma float64) int { return t.noisy(noise{value, sigma, true}) }
 
-// noisy returns the value plus discrete noise. A result outside the window becomes the nearest end of the
-// window. The window does not depend on the value.
+// noisy returns the value plus discrete noise, within a window that does not depend on the value.
 func (t *trial) noisy(n noise) int {
 	reach := 40 + 12*int(math.Ceil(n.scale))
 	law := t.laws[n]

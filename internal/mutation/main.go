@@ -74,8 +74,7 @@ func command(ctx context.Context) error {
 	return try(ctx, chosen, *verbose)
 }
 
-// choose returns the mutations to test. A sample consists of every n-th mutation from an index that depends
-// on day, so n days test all mutations.
+// choose returns the mutations to test. A sample depends on the day, and n days test all mutations.
 func choose(mutations []mutation, all bool, sample int, day int64, ids []string) (chosen []mutation) {
 	if all {
 		return mutations
@@ -136,8 +135,7 @@ var errDoesNotCompile = errors.New("does not compile")
 
 var failedTest = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
 
-// run applies the mutation m, runs the tests of m, and then removes the files with failing inputs that these
-// tests wrote.
+// run applies the mutation m, runs its tests, and removes the files with failing inputs.
 func run(ctx context.Context, root string, m mutation) (outcome, error) {
 	file, source, err := m.apply(root)
 	if err != nil {
@@ -195,7 +193,6 @@ func writeOverlay(dir, root, file string, source []byte) (string, error) {
 	return overlay, os.WriteFile(overlay, text, 0o600)
 }
 
-// failures returns the files with failing inputs (testdata/rapid) in the packages whose tests m runs.
 func failures(root string, m mutation) map[string]bool {
 	found := map[string]bool{}
 	for _, p := range m.test {

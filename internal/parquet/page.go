@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// maxPage is the maximum unpacked size of a page. Programs usually write about 1 MiB.
+	// maxPage is the maximum unpacked size of a page.
 	maxPage = 64 << 20
 	// maxLive bounds the memory for pages and dictionaries of all columns together.
 	maxLive = 512 << 20
@@ -218,8 +218,7 @@ type unpacker struct {
 	raw  []byte // packed page
 }
 
-// unpack unpacks the page src, if possible into the memory of dst. The unpacked size must be exactly want. If
-// want is implausible for the size of src, memory grows step by step.
+// unpack unpacks the page src to exactly want bytes. If want is implausible, memory grows step by step.
 func (u *unpacker) unpack(dst, src []byte, codec format.CompressionCodec, want int) ([]byte, error) {
 	var err error
 	switch codec {

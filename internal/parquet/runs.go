@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 )
 
-// readBits returns width bits of buf, at most 64, from bit index bit, least significant first. The caller
-// must check that buf has these bits.
+// readBits returns width bits of buf, at most 64, from index bit on. The caller must check that buf has these
+// bits.
 func readBits(buf []byte, bit uint64, width uint) uint64 {
 	at, shift := bit/8, uint(bit%8)
 	if at+8 <= uint64(len(buf)) && width <= 56 {
@@ -23,8 +23,7 @@ func readBits(buf []byte, bit uint64, width uint) uint64 {
 	return v
 }
 
-// runs decodes integers of at most 32 bits in the RLE encoding of Parquet. A run is either one repeated value
-// or a list of packed values.
+// runs decodes integers of at most 32 bits in the RLE encoding of Parquet.
 type runs struct {
 	buf    []byte
 	width  uint
@@ -96,7 +95,7 @@ type deltas struct {
 	width             uint
 }
 
-// maxBlock is the maximum number of differences in a block. Writers usually use 128 to 2048.
+// maxBlock is the maximum number of differences in a block.
 const maxBlock = 1 << 16
 
 func cut[T uint64 | int64](buf *[]byte, read func([]byte) (T, int)) (T, error) {

@@ -12,8 +12,7 @@ import (
 
 const (
 	maxColumns = 1 << 16 // including nested columns and their parents
-	// maxParts bounds columns in all row groups together. A real column takes more than 32 bytes of the
-	// footer, but a forged one can take 1.
+	// maxParts bounds columns in all row groups together, because a forged column takes 1 byte of the footer.
 	maxParts = maxFooter / 32
 	maxDepth = 24 // of nested structures
 )
@@ -23,8 +22,8 @@ var (
 	errForeign = errors.New("the footer has an unknown structure")
 )
 
-// reader limits what the Thrift library reads: the nesting depth, the numbers of columns and row groups, and
-// the length of a list, which may not exceed the number of remaining bytes.
+// reader limits what the Thrift library reads: nesting, numbers of columns and row groups, and lengths of
+// lists.
 type reader struct {
 	wire
 	size  int
@@ -40,8 +39,8 @@ type frame struct {
 	more  int32 // remaining structures of a list, including the current one
 }
 
-// decode reads the Thrift structure at the start of raw into v, and returns the structure's length. Fields of
-// v may share memory with raw.
+// decode reads the Thrift structure at the start of raw into v, and returns its length. Fields of v may share
+// memory with raw.
 func decode(raw []byte, v any) (used int, err error) {
 	defer func() {
 		if recover() != nil {

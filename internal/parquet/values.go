@@ -23,8 +23,7 @@ func appending[T any](next func() (T, error), write func(dst []byte, v T) []byte
 
 func appendText(dst, text []byte) []byte { return append(dst, text...) }
 
-// values returns a function that appends the next value of a page as text. The buffer buf holds no missing
-// values.
+// values returns a function that appends the next value of a page as text.
 func (c *cursor) values(encoding int32, buf []byte) (next func(dst []byte) ([]byte, error), err error) {
 	col, width := c.c, c.c.width()
 	whole := col.physical == format.Int32 || col.physical == format.Int64
@@ -112,8 +111,7 @@ func textsByLength(buf []byte) (func() ([]byte, error), error) {
 	}, err
 }
 
-// textsByPrefix decodes DELTA_BYTE_ARRAY, in which a text begins with a prefix of the previous text. The
-// returned function returns the next text.
+// textsByPrefix decodes DELTA_BYTE_ARRAY, in which a text begins with a prefix of the previous text.
 func textsByPrefix(buf []byte) (func() ([]byte, error), error) {
 	prefixes, buf, err := deltasAnd(buf)
 	if err != nil {
@@ -242,8 +240,8 @@ func (c Column) appendWhole(dst []byte, v int64) []byte {
 	return strconv.AppendUint(dst, uint64(v), 10)
 }
 
-// appendFloat appends the shortest text that parses to v, without a decimal point for a whole number. It
-// appends nothing for NaN, because pandas stores missing numbers as NaN.
+// appendFloat appends the shortest text that parses to v. It appends nothing for NaN, which pandas stores for
+// missing numbers.
 func appendFloat(dst []byte, v float64, bits int) []byte {
 	switch {
 	case math.IsNaN(v):

@@ -104,7 +104,6 @@ func Read(r io.Reader) (*Counts, error) {
 	return c, c.agree()
 }
 
-// readLine returns the next line without its end. A line has at most so many bytes.
 func readLine(in *bufio.Reader, most int) (line []byte, err error) {
 	for {
 		part, err := in.ReadSlice('\n')

@@ -129,7 +129,7 @@ func (s *Sum) hash() ([]byte, error) {
 }
 
 // perUnit returns the largest number of silos that may count one unit: 1 if hashes of units prove it, or else
-// the declared number. Without both, or if the hashes contradict it, it returns an error.
+// the declared number. Without either, it is an error.
 func (s *Sum) perUnit(ctx context.Context, declared int) (int, error) {
 	if len(s.Files) == 1 {
 		return 1, nil
@@ -166,7 +166,6 @@ func (s *Sum) perUnit(ctx context.Context, declared int) (int, error) {
 	return min(max(1, declared), len(s.Files)), nil
 }
 
-// lists checks that each manifest has the units of the silo beside it.
 func (s *Sum) lists(r *manifest.Report, beside []string) error {
 	for i, p := range s.parts {
 		if len(r.Silos) != len(s.parts) || r.Head.Unit != s.Unit || r.Silos[i].Name != p.silo || int64(r.Silos[i].Units) != p.units {

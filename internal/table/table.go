@@ -199,7 +199,7 @@ func inert(cell string) string {
 	return "'" + cell
 }
 
-// printable escapes cells. CSV keeps a harmless name as it is, so that a program reads the same name.
+// printable escapes cells. CSV keeps a harmless name as it is.
 func (t Table) printable(f Format) Table {
 	each := func(cells []string) []string {
 		out := slices.Clone(cells)

@@ -16,10 +16,11 @@ const (
 )
 
 // rightDirections returns at most dim leading right singular vectors of a sparse matrix, or nil for a zero
-// matrix. The result has dim numbers for each column of the matrix. The algorithm is subspace iteration from
-// random vectors with a fixed seed (Halko, Martinsson, Tropp 2011, algorithm 4.4). Vectors with singular
-// values below 1e-6 of the largest are left out.
+// matrix.
 func rightDirections(rows [][]entry, columns, dim int) []float64 {
+	// The result has dim numbers for each column of the matrix. The algorithm is subspace iteration from
+	// random vectors with a fixed seed (Halko, Martinsson, Tropp 2011, algorithm 4.4). Vectors with singular
+	// values below 1e-6 of the largest are left out.
 	width := min(dim+spare, len(rows), columns)
 	if width == 0 {
 		return nil

@@ -110,7 +110,7 @@ func (s *Space) Dim() int   { return s.dim }
 func (s *Space) Words() int { return len(s.words) }
 
 // weigh returns the known words of a text in ascending order, with weights (1 + ln(count))*idf, scaled to
-// Euclidean length 1.
+// length 1.
 func (s *Space) weigh(text string) []entry {
 	count := map[int]int{}
 	for word := range Words(text) {

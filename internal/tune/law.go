@@ -215,10 +215,10 @@ func (l Law) Draw(s *rng.Stream) int64 {
 	return geometric(s, l.Eta, l.Gamma)
 }
 
-// poisson draws a Poisson number with this mean. It adds floor(mean) Poisson numbers of mean 1 and one of
-// mean p = mean-floor(mean). For the last, it draws a Poisson number of mean 1 and keeps each count with
-// probability p.
+// poisson draws a Poisson number with this mean.
 func poisson(s *rng.Stream, mean float64) int64 {
+	// It adds floor(mean) Poisson numbers of mean 1 and one of mean p = mean-floor(mean). For the last, it
+	// draws a Poisson number of mean 1 and keeps each count with probability p.
 	whole, rest := math.Modf(mean)
 	n := int64(0)
 	for range int64(whole) {
@@ -232,10 +232,10 @@ func poisson(s *rng.Stream, mean float64) int64 {
 	return n
 }
 
-// poissonOne draws a Poisson number of mean 1. It proposes k with probability 2^-(k+1) and accepts k with
-// probability 2^(k-1)/k!. The acceptance probability is 1/2 for k = 0, and otherwise the product of 2/j over
-// j from 3 to k.
+// poissonOne draws a Poisson number of mean 1.
 func poissonOne(s *rng.Stream) int64 {
+	// It proposes k with probability 2^-(k+1) and accepts k with probability 2^(k-1)/k!. The acceptance
+	// probability is 1/2 for k = 0, and otherwise the product of 2/j over j from 3 to k.
 	for {
 		k := int64(0)
 		for s.Uint64N(2) == 1 {
@@ -251,13 +251,14 @@ func poissonOne(s *rng.Stream) int64 {
 	}
 }
 
-// geometric returns k with probability proportional to
-//
-//	gamma (1-gamma)^(k-1) prod_{j=1}^{k-1} (j+eta)/(j+1),   0 <= eta <= 1.
-//
-// Step k returns k with probability gamma. Otherwise the loop continues with step k+1 with probability
-// (k+eta)/(k+1), and restarts at step 1 with the remaining probability.
+// geometric returns k with the probability of a truncated negative binomial distribution, eta in [0, 1].
 func geometric(s *rng.Stream, eta, gamma float64) int64 {
+	// The probability of k is proportional to
+	//
+	//	gamma (1-gamma)^(k-1) prod_{j=1}^{k-1} (j+eta)/(j+1),   0 <= eta <= 1.
+	//
+	// Step k returns k with probability gamma. Otherwise the loop continues with step k+1 with probability
+	// (k+eta)/(k+1), and restarts at step 1 with the remaining probability.
 	for k := uint64(1); ; k++ {
 		if bernoulli(s, gamma) {
 			return int64(k)
@@ -268,13 +269,15 @@ func geometric(s *rng.Stream, eta, gamma float64) int64 {
 	}
 }
 
-// heavy returns k with probability proportional to
-//
-//	(1-gamma)^k (alpha/k) prod_{j=1}^{k-1} (1 - alpha/j),   alpha = -eta in (0, 1).
-//
-// Trial k restarts at trial 1 with probability gamma. Otherwise it returns k with probability alpha/k, as in
-// the Sibuya distribution.
+// heavy returns k with the probability of a truncated negative binomial distribution, eta = -alpha in (-1,
+// 0).
 func heavy(s *rng.Stream, alpha, gamma float64) int64 {
+	// The probability of k is proportional to
+	//
+	//	(1-gamma)^k (alpha/k) prod_{j=1}^{k-1} (1 - alpha/j),   alpha = -eta in (0, 1).
+	//
+	// Trial k restarts at trial 1 with probability gamma. Otherwise it returns k with probability alpha/k, as
+	// in the Sibuya distribution.
 	for k := uint64(1); ; k++ {
 		if bernoulli(s, gamma) {
 			k = 0

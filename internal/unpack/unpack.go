@@ -33,8 +33,7 @@ func Open(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// maxRatio is the maximum ratio of unpacked to compressed size beyond smallBytes of unpacked data. A table of
-// zeros and ones has a ratio of up to 100.
+// maxRatio is the maximum ratio of unpacked to compressed size beyond smallBytes of unpacked data.
 const (
 	maxRatio   = 256
 	smallBytes = 64 << 20

@@ -331,9 +331,9 @@ func (e Estimator) surcharge(s shortfalls, price float64) float64 {
 	return math.Sqrt(2*price*s.deviations()/m/(m-1)) + 7*price/(3*(m-1))
 }
 
-// studentQuantile returns the t with P[X > t] = tail for a Student variable X and tail in (0, 1/2). It uses
-// only the upper tail, because 1 - tail would round to 1.
+// studentQuantile returns the t with P[X > t] = tail for a Student variable X and tail in (0, 1/2).
 func studentQuantile(tail float64, freedom int) float64 {
+	// It uses only the upper tail, because 1 - tail would round to 1.
 	nu := float64(freedom)
 	exceeded := func(t float64) bool { // P[T > t] = I_x(nu/2, 1/2)/2 with x = nu/(nu + t^2)
 		return mathext.RegIncBeta(nu/2, 0.5, nu/(nu+t*t))/2 <= tail

@@ -7,24 +7,26 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// lanes is the number of distances per block. The rows of 64 orders then fit into the L1 cache.
+// lanes is the number of distances per block.
 const lanes = 32
 
-// A term that is below a moment times negligible is omitted, which raises a cost by at most 1e-20 per
-// distance. There are about 10^3 terms and 10^6 distances.
+// Omitting it raises a cost by at most 1e-20 per distance. There are about 10^3 terms and 10^6 distances.
+
+// A term that is below a moment times negligible is omitted.
 const negligible = 1e-20
 
-// block holds factors for all orders. Row k has 1 - e^(-k(k-1)s/2) for each distance, where s is the
-// reference (an upper bound on all squared distances) minus the squared distance.
+// block holds factors for all orders. Row k has 1 - e^(-k(k-1)s/2) for each distance below the reference by
+// s.
 type block [][lanes]float64
 
 // fill computes all rows from the values s >= 0. Unused lanes must be 0.
-//
-// Row k+1 is row k + v h, with v = e^(-k(k-1)s/2) and h = 1 - e^(-ks). All terms are positive, so no digits
-// cancel. Every 32 rows, v is computed by an exponential instead of by a product. Between these rows, v has
-// at most 32 factors with at most 34 roundings each. So the relative error of a row is below 32 x 35 x 2^-53
-// < 1.3e-13.
 func (b block) fill(s *[lanes]float64) {
+	// Unused lanes must be 0.
+	//
+	// Row k+1 is row k + v h, with v = e^(-k(k-1)s/2) and h = 1 - e^(-ks). All terms are positive, so no
+	// digits cancel. Every 32 rows, v is computed by an exponential instead of by a product. Between these
+	// rows, v has at most 32 factors with at most 34 roundings each. So the relative error of a row is below
+	// 32 x 35 x 2^-53 < 1.3e-13.
 	const anew = 32
 	for i, x := range s {
 		g1, h1 := math.Exp(-x), -math.Expm1(-x)
@@ -52,7 +54,6 @@ type term struct {
 	row   *[lanes]float64 // row k of the block
 }
 
-// law has a distribution Bin(lambda+1, q) for each order lambda (see the package comment).
 type law struct {
 	probability float64
 	orders      []int
@@ -75,9 +76,9 @@ func (l *law) costs(r float64) []float64 {
 	return costs
 }
 
-// shortfall sets z[i] to 1 - e^(K_i - K), where K is the cost at the reference and K_i the cost at distance
-// i. This is a weighted mean of rows with values in [0, 1], so it cannot overflow.
+// shortfall sets z[i] to 1 - e^(K_i - K), for the cost K at the reference and the cost K_i at distance i.
 func shortfall(z *[lanes]float64, terms []term) {
+	// This is a weighted mean of rows with values in [0, 1], so it cannot overflow.
 	for i := 0; i <= lanes-8; i += 8 {
 		var z0, z1, z2, z3, z4, z5, z6, z7 float64
 		for _, t := range terms {
@@ -98,7 +99,6 @@ func shortfall(z *[lanes]float64, terms []term) {
 }
 
 // If the cost at the reference is below fine, power computes shortfalls with a small relative error.
-// Otherwise a small absolute error is enough, which is faster (see logMean).
 const fine = 0x1p-10
 
 // power replaces z by 1 - (1-z)^t.
@@ -126,13 +126,15 @@ func power(z *[lanes]float64, t int, cost float64) {
 	}
 }
 
-// complements computes a power by
-//
-//	1 - (1-w)^2 = w (2-w)    1 - (1-w)(1-z) = w + z (1-w)
-//
-// A step adds at most three roundings to the relative error of w, because the derivatives of both formulas
-// do not exceed those for 2w and w+z. For t <= 2^30 there are 60 steps, so the error is below 2.1e-14.
+// complements replaces z by 1 - (1-z)^t with a small relative error.
 func complements(z *[lanes]float64, t, top int) {
+	// A power follows by
+	//
+	//	1 - (1-w)^2 = w (2-w)    1 - (1-w)(1-z) = w + z (1-w)
+	//
+	// A step adds at most three roundings to the relative error of w, because the derivatives of both
+	// formulas do not exceed those for 2w and w+z. For t <= 2^30 there are 60 steps, so the error is below
+	// 2.1e-14.
 	for i := 0; i < lanes; i += 4 {
 		part := (*[4]float64)(z[i:])
 		z0, z1, z2, z3 := part[0], part[1], part[2], part[3]
@@ -147,8 +149,7 @@ func complements(z *[lanes]float64, t, top int) {
 	}
 }
 
-// spread holds two sums over a list of numbers: of the differences from the first number, and of their
-// squares. Both sums are compensated for rounding.
+// spread holds sums of differences from the first number, and of their squares, compensated for rounding.
 type spread struct {
 	n                 int
 	at                float64
@@ -196,19 +197,22 @@ func (s spread) deviations() float64 {
 	return math.Max(0, s.squares+s.lostSquares-off*off/float64(s.n))
 }
 
-// shortfalls describes a sample of distances at one order. Let X_i = e^(T K_i), and let X be this value at
-// the reference. The numbers of spread are 1 - X_i/X, and cost is log(X)/T.
+// Let X_i = e^(T K_i), and let X be this value at the reference. The numbers of spread are 1 - X_i/X, and
+// cost is log(X)/T.
+
+// shortfalls describes a sample of distances at one order.
 type shortfalls struct {
 	cost float64
 	spread
 }
 
-// arithmetic bounds the relative error of the mean of shortfalls. It is the sum of 2e-14 for a term's
-// fraction, 1.3e-13 for a row, and 2.1e-14 for the power, rounded up.
+// arithmetic is the sum of 2e-14 for a term's fraction, 1.3e-13 for a row, and 2.1e-14 for the power, rounded
+// up.
+
+// arithmetic bounds the relative error of the mean of shortfalls.
 const arithmetic = 2e-13
 
-// reference is an upper bound on the squared distances of a step (square), with the costs and terms at this
-// bound.
+// reference is an upper bound on the squared distances of a step, with the costs and terms at this bound.
 type reference struct {
 	square float64
 	costs  []float64
@@ -260,13 +264,12 @@ func (ref *reference) scan(squares []float64, steps int) []shortfalls {
 	return out
 }
 
-// logMean returns log(mean(X_i) + extra X)/T, rounded up by its arithmetic error.
-//
-// Let W be the mean of shortfalls. The cost is K + log1p(extra - W)/T. To cover the relative error of W,
-// arithmetic x W is added to the argument. In the fast case of power, 1 - z has an error of 2^-53. Each step
-// of power doubles this error and adds two roundings. So the relative error of X_i is below 4 T 2^-53. After
-// division by T, this is less than 4.5e-16 of the cost.
+// logMean returns log(mean(X_i) + extra X)/T of shortfalls, rounded up by its arithmetic error.
 func (s shortfalls) logMean(extra float64, steps int) float64 {
+	// Let W be the mean of shortfalls. The cost is K + log1p(extra - W)/T. To cover the relative error of W,
+	// arithmetic x W is added to the argument. In the fast case of power, 1 - z has an error of 2^-53. Each
+	// step of power doubles this error and adds two roundings. So the relative error of X_i is below 4 T
+	// 2^-53. After division by T, this is less than 4.5e-16 of the cost.
 	short := s.mean()
 	if short == 0 && extra == 0 {
 		return s.cost

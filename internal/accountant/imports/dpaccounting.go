@@ -48,8 +48,7 @@ func DPAccounting(r io.Reader) (accountant.Schedule, error) {
 	return accountant.Schedule{Relation: relation, Events: events}, nil
 }
 
-// builder converts values to events. It stores the first class that requires add_remove, and the first that
-// requires replace_one.
+// builder converts values to events, and stores the first class that requires each relation.
 type builder struct {
 	clipped  string // class with a known sensitivity under add_remove only
 	replaced string // class that exists under replace_one only
@@ -229,7 +228,6 @@ func gaussian(noiseMultiplier float64) accountant.Event {
 	return accountant.Gaussian{NoiseMultiplier: noiseMultiplier}
 }
 
-// discreteLaplace converts a distribution proportional to exp(-a|k|) to exp(-|k|/scale).
 func discreteLaplace(a float64, sensitivity int64) accountant.Event {
 	scale := 1 / a
 	if math.FMA(scale, a, -1) > 0 { // round the scale down: less noise is the safe direction
@@ -238,7 +236,7 @@ func discreteLaplace(a float64, sensitivity int64) accountant.Event {
 	return accountant.DiscreteLaplace{Scale: scale, Sensitivity: sensitivity}
 }
 
-// discreteGaussian reads discrete Gaussian noise. It checks the dimension, which does not change the cost.
+// discreteGaussian reads discrete Gaussian noise. The dimension is checked, but does not change the cost.
 func discreteGaussian(a *arguments) accountant.Event {
 	if a.has("dimension") {
 		if _, unknown := a.value("dimension").(none); !unknown && a.integer("dimension") < 1 {
@@ -248,8 +246,8 @@ func discreteGaussian(a *arguments) accountant.Event {
 	return accountant.DiscreteGaussian{Sigma: a.float("sigma"), Sensitivity: a.optional("sensitivity", 1)}
 }
 
-// epsilonDelta returns an event that dominates every (epsilon, delta)-private mechanism: a pure mechanism
-// that fails with probability delta (Kairouz, Oh, Viswanath 2017, Theorem 3.1).
+// epsilonDelta returns an event that dominates every (epsilon, delta)-private mechanism (Kairouz, Oh,
+// Viswanath 2017, Theorem 3.1).
 func epsilonDelta(epsilon, delta float64) accountant.Event {
 	switch {
 	case math.IsInf(epsilon, 1) && delta >= 0 && delta <= 1, delta == 1 && epsilon >= 0:
@@ -261,8 +259,9 @@ func epsilonDelta(epsilon, delta float64) accountant.Event {
 }
 
 // randomizedResponse reads a response that is uniform over k answers with probability p, and otherwise true.
-// The true answer has probability 1 - p + p/k, and each other answer p/k. So epsilon is log(1 + k(1-p)/p).
 func randomizedResponse(a *arguments) accountant.Event {
+	// The true answer has probability 1 - p + p/k, and each other answer p/k. So epsilon is log(1 +
+	// k(1-p)/p).
 	p, k := a.float("noise_parameter"), a.integer("num_buckets")
 	switch {
 	case !(p >= 0 && p <= 1):

@@ -168,7 +168,7 @@ func (p *reader) number() (value, error) {
 	return number{x, n, whole}, nil
 }
 
-// named reads a value that begins with a name: a constant, a call, or a numpy scalar (np.float64(0.01)).
+// named reads a value that begins with a name: a constant, a call, or a numpy scalar.
 func (p *reader) named(depth int) (value, error) {
 	start := p.at
 	word := p.word()
@@ -263,7 +263,7 @@ func shorten(s string) string {
 	return s
 }
 
-// arguments reads the arguments of a call one by one. It stores the first error, such as an unused argument.
+// arguments reads the arguments of a call one by one, up to the first error.
 type arguments struct {
 	call
 	used []bool

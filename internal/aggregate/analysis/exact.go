@@ -12,7 +12,7 @@ import (
 type noise interface {
 	log(x float64) (cdf, density float64)
 	// nodes returns points and weights for integrals of a density times k-1 distribution functions, centred
-	// at integers in [low, high]. The log of an integral is accurate nearly to the last bit.
+	// in [low, high].
 	nodes(low, high, k int) (x, weight []float64)
 }
 
@@ -23,10 +23,11 @@ func (g gaussianNoise) log(x float64) (cdf, density float64) {
 	return mathx.LogNormalCDF(z), mathx.LogNormalPDF(z) - math.Log(g.sigma)
 }
 
-// nodes returns a trapezoid rule. The integrand is entire and log-concave with a width w of at least
-// sigma/sqrt(k). With steps of w/2.5 the error is 2 exp(-2 pi^2 2.5^2). The nodes end 12 sigma outside the
-// range of the maximum, where the integrand is e^-72 of its maximum.
+// nodes returns a trapezoid rule.
 func (g gaussianNoise) nodes(low, high, k int) (x, weight []float64) {
+	// The integrand is entire and log-concave with a width w of at least sigma/sqrt(k). With steps of w/2.5
+	// the error is 2 exp(-2 pi^2 2.5^2). The nodes end 12 sigma outside the range of the maximum, where the
+	// integrand is e^-72 of its maximum.
 	step := g.sigma / (2.5 * math.Sqrt(float64(k)))
 	first := float64(low) - 12*g.sigma
 	n := int(math.Ceil((float64(high-low)+30*g.sigma)/step)) + 1
@@ -48,9 +49,10 @@ func (l laplaceNoise) log(x float64) (cdf, density float64) {
 	return math.Log1p(-math.Exp(-t) / 2), density
 }
 
-// nodes returns Gauss-Legendre nodes on panels. Panels end at the integers, because the integrand may have a
-// kink there. Panels are short, so e^{k x/scale} is close to a polynomial of low degree.
+// nodes returns Gauss-Legendre nodes on panels.
 func (l laplaceNoise) nodes(low, high, k int) (x, weight []float64) {
+	// Panels end at the integers, because the integrand may have a kink there. Panels are short, so e^{k
+	// x/scale} is close to a polynomial of low degree.
 	ends := []float64{float64(low) - 40/float64(k)*l.scale} // below, all k factors decrease together
 	panel := l.scale * math.Min(1, 6/float64(k))
 	grow := func(to float64) {
@@ -79,12 +81,11 @@ func (l laplaceNoise) nodes(low, high, k int) (x, weight []float64) {
 }
 
 type laws interface {
-	// cover prepares tables for a histogram. They depend on all earlier histograms and can affect last bits.
-	// If all histograms are covered first, the order of visits does not change results.
+	// cover prepares tables for a histogram. If all histograms are covered first, the order of visits does
+	// not change results.
 	cover(t tally)
-	// visit calls f with the log probabilities of the classes on counts, and then on every neighbour with one
-	// moved vote. It may omit neighbours that are equal up to the order of classes. The function f may change
-	// law, and must not store the slices.
+	// visit calls f with the log probabilities of the classes on counts, and on every neighbour with one
+	// moved vote. The function f must not store the slices.
 	visit(counts []int, f func(law []float64, counts []int)) error
 	// threshold returns the log probabilities of both results of the threshold test.
 	threshold(largest int, threshold, sigma float64) (logPass, logFail float64)
@@ -152,8 +153,7 @@ func (e *instance) law(dst []float64, counts []int) []float64 {
 	return complement(dst)
 }
 
-// complement replaces a probability above 1/2 by one minus the sum of all others. Its logarithm then has high
-// relative accuracy, even near zero.
+// complement replaces a probability above 1/2 by one minus the sum of all others, which is more accurate.
 func complement(law []float64) []float64 {
 	top, others := 0, 0.0
 	for i, p := range law {
@@ -191,8 +191,8 @@ func (e *instance) logProbability(c column) float64 {
 	return top + math.Log(sum)
 }
 
-// neighbours calls f for the histograms that differ from t by one moved vote. Histograms that are equal up to
-// the order of classes share one call. The function f must not store counts.
+// neighbours calls f for the histograms that differ from t by one moved vote. The function f must not store
+// counts.
 func neighbours(t tally, f func(counts []int)) {
 	counts := slices.Clone(t)
 	for a, from := range t {
@@ -216,7 +216,7 @@ func neighbours(t tally, f func(counts []int)) {
 	}
 }
 
-// divergences holds the largest D_a(M(h)||M(h')) (forward) and D_a(M(h')||M(h)) (reverse) over neighbours h'.
+// divergences holds the largest D_a(M(h)||M(h')), forward, and D_a(M(h')||M(h)), reverse, over neighbours h'.
 type divergences struct{ forward, reverse spent }
 
 func (d divergences) both() spent {
@@ -261,7 +261,6 @@ func compare(e laws, counts []int, orders []float64, release func(law []float64,
 	return divergences{forward.divergences(), reverse.divergences()}, err
 }
 
-// outcome stands for one or more outputs with equal probabilities under each of two distributions.
 type outcome struct {
 	logQ, q float64 // probability under the second distribution
 	u       float64 // log P/Q
@@ -284,12 +283,13 @@ func outcomes(dst []outcome, logP, logQ []float64) []outcome {
 	return dst
 }
 
-// worst is the largest D_a(P||Q) at each order a over all added pairs (P, Q). Both distributions sum to one,
-// so
+// Both distributions sum to one, so
 //
 //	sum P^a Q^{1-a} - 1 = sum Q (e^{a u} - 1 - a (e^u - 1)),   u = log(P/Q)
 //
 // No term is negative, so nothing cancels if the distributions are nearly equal.
+
+// worst is the largest D_a(P||Q) at each order a over all added pairs (P, Q).
 type worst struct {
 	orders []float64
 	sum    []float64 // of one pair

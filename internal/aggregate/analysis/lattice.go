@@ -10,8 +10,7 @@ import (
 )
 
 // lattice implements laws for the integer noise of package aggregate. The lowest class wins a tie, so counts
-// must be in the order of the classes. Counts that are so far apart that sums of probabilities underflow are
-// an error.
+// must be in the order of the classes.
 type lattice struct {
 	logProb func(k int64) float64 // log probability of noise k on a count
 	scale   float64               // standard deviation or scale of the noise
@@ -87,8 +86,7 @@ func (e *lattice) cover(t tally) {
 	}
 }
 
-// prepare makes tables for |k| <= reach. It adds up the lower tail from negligible terms on. The upper half
-// follows by symmetry.
+// prepare makes tables for |k| <= reach, from the far end of the lower tail.
 func (e *lattice) prepare(reach int) {
 	if len(e.cdf) > 2*reach {
 		return

@@ -30,14 +30,15 @@ const (
 	conditionConvex   = "C6: the growth of the cost over one moved vote does not grow with q"
 )
 
-// localCost bounds how much one moved vote changes the data-dependent cost of a GNMax query, at one order
-// (Papernot et al. 2018, appendix B.4). Let q bound the probability that noise changes the answer. The cost
-// is
+// Let q bound the probability that noise changes the answer. The cost is
 //
 //	flipBound(q) for q < q0, a/sigma^2 from q0 on
 //
 // One moved vote changes q to a value in [lower(q), upper(q)]. With K classes, the quantile of q is the z for
 // which q = (K-1) P[N(0,1) > z]. Then lower(q) = (K-1) P[N(0,1) > z + sqrt(2)/sigma].
+
+// localCost bounds how much one moved vote changes the data-dependent cost of a GNMax query (Papernot et al.
+// 2018, appendix B.4).
 type localCost struct {
 	sigma, order float64
 	others       float64 // K - 1
@@ -46,24 +47,25 @@ type localCost struct {
 	plateau      float64 // change of the cost between q1 and q0
 
 	unknown string
-	// cells[i] bounds the change if the quantile of q is between z0 + i step and z0 + (i+1) step. If the cost
-	// grows with q, the bound follows from the costs at both ends of the cell and one moved vote away from
-	// them.
+	// If the cost grows with q, the bound follows from the costs at both ends of the cell and one moved vote
+	// away from them.
+
+	// cells[i] bounds the change if the quantile of q is between z0 + i step and z0 + (i+1) step.
 	cells    []float64
 	z0, step float64
 }
 
-// A moved vote crosses perVote cells, so the relative error of the bound is about 1/perVote. More than
-// maxCells cells are an error.
+// A moved vote crosses perVote cells, for a relative error of about 1/perVote. More than maxCells cells are
+// an error.
 const maxCells = 1 << 20
 
 func perVote(sigma float64) int { return max(4, int(64*math.Min(1, 200/sigma))) }
 
-// newLocalCost finds q0 and tests two conditions on a grid of quantiles. (C5): the cost grows with q. Every
-// bound requires C5. (C6): the growth of the cost over one moved vote grows with q. Only the published
-// theorem requires C6. The grid ends where the cost is 1e-13 of the largest cost. The test is evidence, not
-// proof.
+// newLocalCost finds q0 and tests two conditions on a grid of quantiles. The test is evidence, not proof.
 func newLocalCost(sigma, order float64, classes int) (*localCost, error) {
+	// (C5): the cost grows with q. Every bound requires C5. (C6): the growth of the cost over one moved vote
+	// grows with q. Only the published theorem requires C6. The grid ends where the cost is 1e-13 of the
+	// largest cost. The test is evidence, not proof.
 	l := &localCost{sigma: sigma, order: order, others: float64(classes - 1)}
 	lo := -1.0
 	for ; !l.below(lo); lo *= 2 {
@@ -158,9 +160,10 @@ func (l *localCost) shifted(logQ, by float64) float64 {
 	return math.Min(0, l.logTail(logQuantile(logQ-math.Log(l.others))+by))
 }
 
-// change bounds the change of the cost by one moved vote at q. Between q1 and q0 the bound is a constant, the
-// plateau. Under C5 and C6 the plateau is an upper bound for every q.
+// change bounds the change of the cost by one moved vote at q.
 func (l *localCost) change(logQ float64) float64 {
+	// Between q1 and q0 the bound is a constant, the plateau. Under C5 and C6 the plateau is an upper bound
+	// for every q.
 	if l.logQ1 <= logQ && logQ <= l.logQ0 {
 		return l.plateau
 	}
@@ -168,11 +171,12 @@ func (l *localCost) change(logQ float64) float64 {
 	return math.Max(l.cost(l.upper(logQ))-cost, cost-l.cost(l.lower(logQ)))
 }
 
-// publishedProfile adds, for each d, weight*b to dst[d], where b bounds the change of the cost by one moved
-// vote at any histogram that is d moved votes from t. The conditions of the published theorem must hold. For
-// q below q1 the change is largest at the largest q within d moved votes. For q above q0 it is largest at the
-// smallest q. Between q1 and q0 the change is bounded by the plateau.
+// publishedProfile adds to dst[d] weight times a bound on the change at any histogram d moved votes from t.
+// The conditions of the published theorem must hold.
 func (l *localCost) publishedProfile(dst []float64, t tally, weight float64) {
+	// The conditions of the published theorem must hold. For q below q1 the change is largest at the largest
+	// q within d moved votes. For q above q0 it is largest at the smallest q. Between q1 and q0 the change is
+	// bounded by the plateau.
 	logQ := t.logFlipGaussian(l.sigma)
 	votes := slices.Clone(t)
 	fall := logQ < l.logQ1
@@ -193,10 +197,11 @@ func (l *localCost) publishedProfile(dst []float64, t tally, weight float64) {
 	}
 }
 
-// cellProfile is publishedProfile with a slightly larger b that does not need C6: the largest change over all
-// q within d moved votes, for len(dst)-1 teachers. For q >= q0 the change falls with q, and the cell has
-// index -1. All q within d votes of t are within d+1 votes of each neighbour of t, so b is smooth.
+// cellProfile is publishedProfile with a slightly larger bound that does not need C6.
 func (l *localCost) cellProfile(dst []float64, t tally, weight float64) {
+	// The bound is the largest change over all q within d moved votes, for len(dst)-1 teachers. For q >= q0
+	// the change falls with q, and the cell has index -1. All q within d votes of t are within d+1 votes of
+	// each neighbour of t, so b is smooth.
 	up, down := slices.Clone(t), slices.Clone(t)
 	logQ := t.logFlipGaussian(l.sigma)
 	first := l.cell(logQ)
@@ -248,14 +253,15 @@ func (l *localCost) cellBound(i int) float64 {
 	return l.cells[min(i, len(l.cells)-1)]
 }
 
-// disagree moves one vote from the first class to the second. The first class must lead by two votes. This
-// move raises q most, because q is convex in each distance and steepest in the smallest distance.
+// disagree moves one vote from the first class to the second. The first class must lead by two votes.
 func (t tally) disagree() {
+	// The first class must lead by two votes. This move raises q most, because q is convex in each distance
+	// and steepest in the smallest distance.
 	t[0]--
 	t[1]++
 }
 
-// agree moves one vote from the second class to the first, which lowers q most. The tally stays sorted.
+// agree moves one vote from the second class to the first. The tally stays sorted.
 func (t tally) agree() {
 	t[0]++
 	t[1]--
@@ -337,14 +343,13 @@ func (t tally) logFlip(overtakes func(gap float64) float64) float64 {
 	return math.Min(mathx.LogSumExp(terms), math.Log1p(-1/float64(len(t))))
 }
 
-// logFlipGaussian returns the bound for Gaussian noise. The noise on a difference of two counts has standard
-// deviation sqrt(2) sigma (Papernot et al. 2018, Proposition 7).
+// logFlipGaussian returns the bound for Gaussian noise (Papernot et al. 2018, Proposition 7).
 func (t tally) logFlipGaussian(sigma float64) float64 {
 	return t.logFlip(func(gap float64) float64 { return mathx.LogNormalCDF(-gap / (math.Sqrt2 * sigma)) })
 }
 
-// logFlipLaplace returns the bound for Laplace noise of scale b. A class that is g votes behind overtakes
-// with probability (2 + g/b) e^{-g/b} / 4 (Papernot et al. 2017, Lemma 4).
+// logFlipLaplace returns the bound for Laplace noise: (2 + g/scale) e^{-g/scale} / 4 for g votes (Papernot et
+// al. 2017, Lemma 4).
 func (t tally) logFlipLaplace(scale float64) float64 {
 	return t.logFlip(func(gap float64) float64 { return math.Log((2+gap/scale)/4) - gap/scale })
 }

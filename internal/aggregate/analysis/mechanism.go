@@ -153,8 +153,7 @@ func (m Mechanism) run(queries, answers int) (aggregate.Mechanism, error) {
 	return aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: m.Noise, Queries: queries})
 }
 
-// claim returns the epsilon of a run with integer noise and the given caps by the best accountant, or nil if
-// package aggregate cannot draw this noise.
+// claim returns the epsilon of a run with integer noise by the best accountant, or nil for other noise.
 func (m Mechanism) claim(ctx context.Context, queries, answers int, delta float64) (*accountant.Claim, error) {
 	run, err := m.run(queries, answers)
 	if err != nil {
@@ -167,10 +166,10 @@ func (m Mechanism) claim(ctx context.Context, queries, answers int, delta float6
 	return &c, nil
 }
 
-// lnmaxWorst returns the published bound at order a on one LNMax query with any votes. A
-// 2/scale-differentially private mechanism has a divergence of at most min(2/scale, 2 a/scale^2) (Bun,
-// Steinke 2016).
+// lnmaxWorst returns the published bound at order a on one LNMax query with any votes.
 func lnmaxWorst(scale, a float64) float64 {
+	// A 2/scale-differentially private mechanism has a divergence of at most min(2/scale, 2 a/scale^2) (Bun,
+	// Steinke 2016).
 	return math.Min(2/scale, 2*a/scale/scale)
 }
 
@@ -182,14 +181,15 @@ func lnmaxRDP(logQ, scale, a float64) float64 {
 	return worst
 }
 
-// lnmaxFlipBound returns Theorem 3 of Papernot et al. 2017 for a mechanism that is eps-differentially private
-// with eps = 2/scale. q bounds the probability of all answers except the most probable one. The bound is
-//
-//	log( (1-q) ((1-q)/(1-e^eps q))^{a-1} + q e^{eps (a-1)} ) / (a-1)
-//
-// The theorem requires q <= 1/(e^eps + 1); for other q the result is false. The published code requires only
-// q < 1/2, so its even moments can be too small or negative. The bound is one-sided, like Theorem 6.
+// lnmaxFlipBound returns Theorem 3 of Papernot et al. 2017 for eps = 2/scale.
 func lnmaxFlipBound(logQ, scale, a float64) (float64, bool) {
+	// The mechanism is eps-differentially private with eps = 2/scale. q bounds the probability of all answers
+	// except the most probable one. The bound is
+	//
+	//	log( (1-q) ((1-q)/(1-e^eps q))^{a-1} + q e^{eps (a-1)} ) / (a-1)
+	//
+	// The theorem requires q <= 1/(e^eps + 1); for other q the result is false. The published code requires
+	// only q < 1/2, so its even moments can be too small or negative. The bound is one-sided, like Theorem 6.
 	eps := 2 / scale
 	if !(logQ <= -eps-math.Log1p(math.Exp(-eps))) {
 		return 0, false
@@ -209,7 +209,7 @@ func lnmaxFlipBound(logQ, scale, a float64) (float64, bool) {
 }
 
 // gnmaxRDP bounds the divergence of order a > 1 of one GNMax query by the smaller of [flipBound] and
-// a/sigma^2. On the actual votes, noise changes the answer with probability at most e^logQ.
+// a/sigma^2.
 func gnmaxRDP(logQ, sigma, a float64) float64 {
 	worst := gnmaxWorst(sigma, a)
 	if bound, ok := flipBound(logQ, sigma, a); ok {
@@ -223,19 +223,20 @@ func gnmaxWorst(sigma, a float64) float64 { return a / sigma / sigma }
 func thresholdWorst(sigma, a float64) float64 { return gnmaxWorst(math.Sqrt2*sigma, a) }
 
 // flipBound returns Theorem 6 of Papernot et al. 2018 at the orders of their Proposition 10: mu1 = mu2 + 1
-// and mu2 = sigma sqrt(log 1/q). On any votes, the divergence is at most a/sigma^2. q bounds the probability
-// of all answers except the most probable one. The bound is
-//
-//	log( (1-q) A^{a-1} + q B^{a-1} ) / (a-1)
-//	A = (1-q) / (1 - (q e^{mu2/sigma^2})^{1-1/mu2})
-//	B = e^{mu1/sigma^2} q^{-1/mu2}
-//
-// The theorem requires 1 < a < mu1, mu2 > 1, q e^{mu2/sigma^2} < 1, and a q so small that the bound grows
-// with q. Otherwise the result is false. The bound may exceed a/sigma^2.
-//
-// The bound is for D_a(M(h)||M(h')) with the true votes h. In our tests the divergence in the other direction
-// exceeds the bound for one in six random histograms.
+// and mu2 = sigma sqrt(log 1/q).
 func flipBound(logQ, sigma, a float64) (float64, bool) {
+	// On any votes, the divergence is at most a/sigma^2. q bounds the probability of all answers except the
+	// most probable one. The bound is
+	//
+	//	log( (1-q) A^{a-1} + q B^{a-1} ) / (a-1)
+	//	A = (1-q) / (1 - (q e^{mu2/sigma^2})^{1-1/mu2})
+	//	B = e^{mu1/sigma^2} q^{-1/mu2}
+	//
+	// The theorem requires 1 < a < mu1, mu2 > 1, q e^{mu2/sigma^2} < 1, and a q so small that the bound grows
+	// with q. Otherwise the result is false. The bound may exceed a/sigma^2.
+	//
+	// The bound is for D_a(M(h)||M(h')) with the true votes h. In our tests the divergence in the other
+	// direction exceeds the bound for one in six random histograms.
 	if math.IsInf(logQ, -1) {
 		return 0, true
 	}
@@ -257,10 +258,10 @@ func flipBound(logQ, sigma, a float64) (float64, bool) {
 	return math.Log1p(math.Expm1(likely)+math.Exp(flipped)) / (a - 1), true
 }
 
-// thresholdRDP is gnmaxRDP for a threshold test with noise N(0, sigma^2) and the log probabilities logPass
-// and logFail. The largest count has sensitivity 1, and the counts of an argmax have sensitivity sqrt(2). So
-// thresholdRDP calls gnmaxRDP with sqrt(2) sigma.
+// thresholdRDP is gnmaxRDP for a threshold test with noise N(0, sigma^2).
 func thresholdRDP(logPass, logFail, sigma, a float64) float64 {
+	// The largest count has sensitivity 1, and the counts of an argmax have sensitivity sqrt(2). So
+	// thresholdRDP calls gnmaxRDP with sqrt(2) sigma.
 	return gnmaxRDP(math.Min(logPass, logFail), math.Sqrt2*sigma, a)
 }
 

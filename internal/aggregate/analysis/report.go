@@ -79,8 +79,7 @@ type Realised struct {
 
 const maxTallies = 1 << 22
 
-// group is a set of equal queries. Under continuous noise, two queries are equal if they have the same
-// counts in any order.
+// group is a set of equal queries. Under continuous noise the order of counts does not matter.
 type group struct {
 	counts   []int
 	tally    tally
@@ -313,10 +312,8 @@ func DefaultOrders() []float64 {
 
 const blockGroups = 256
 
-// inOrder computes a result for every group on all cores. It calls worker once per core, and take with the
-// results in the order of the groups, so that a sum in take has the same bits on any number of cores. The
-// result of a group must not depend on other groups. inOrder returns the first error in the order of the
-// groups.
+// inOrder computes a result for every group on all cores, and calls take in the order of the groups. A result
+// must not depend on other groups.
 func inOrder[T any](ctx context.Context, groups []group, worker func() (func(i int, g group) (T, error), error), take func(i int, of T)) error {
 	compute := make([]func(int, group) (T, error), min(runtime.GOMAXPROCS(0), len(groups)))
 	for w := range compute {

@@ -86,10 +86,10 @@ func newSensitivity(m Mechanism, order float64, classes int) (*sensitivity, erro
 	return &sensitivity{m, l}, err
 }
 
-// profile returns the local sensitivity of the cost of all queries at every distance. The function argmax
-// adds the local sensitivity of one query. At distance d, at most d votes of each query have moved, so the
-// sum of the queries' sensitivities is a bound.
+// profile returns the local sensitivity of the cost of all queries at every distance.
 func (l *sensitivity) profile(ctx context.Context, groups []group, teachers int, argmax func(dst []float64, i int, g group)) ([]float64, error) {
+	// The function argmax adds the local sensitivity of one query. At distance d, at most d votes of each
+	// query have moved, so the sum of the queries' sensitivities is a bound.
 	type parts struct{ argmax, test []float64 }
 	worker := func() (func(int, group) (parts, error), error) {
 		return func(i int, g group) (parts, error) {
@@ -120,10 +120,11 @@ func (l *sensitivity) worst(ctx context.Context, groups []group, teachers int) (
 	})
 }
 
-// publishedRelease chooses beta and noise like the code of Papernot et al. 2018. It tries values of beta from
-// 0.3/a to 0.49/a, where a is the Rényi order. For each beta, the noise minimises the cost of the release,
-// without a part that does not depend on the noise, plus two standard deviations of the released number.
+// publishedRelease chooses beta and noise like the code of Papernot et al. 2018.
 func publishedRelease(profile []float64, before Epsilon) Preview {
+	// 2018. It tries values of beta from 0.3/a to 0.49/a, where a is the Rényi order. For each beta, the
+	// noise minimises the cost of the release, without a part that does not depend on the noise, plus two
+	// standard deviations of the released number.
 	a := before.ClassicOrder
 	best, least := Preview{Order: a, Before: before.Classic, Mean: before.Classic}, math.Inf(1)
 	for i := 30; i < 50; i++ {
@@ -142,8 +143,8 @@ func publishedRelease(profile []float64, before Epsilon) Preview {
 	return best
 }
 
-// validRelease chooses beta and noise by the actual cost of the release. The released epsilon includes a
-// margin of two standard deviations, so 1 in 44 releases is too low.
+// validRelease chooses beta and noise by the actual cost of the release. With a margin of two standard
+// deviations, 1 in 44 releases is too low.
 func validRelease(profile []float64, before Epsilon) (Preview, error) {
 	a := before.ClassicOrder
 	best, least := Preview{Order: a, Before: before.Classic, Mean: before.Classic}, math.Inf(1)
@@ -184,14 +185,13 @@ func releaseCost(e accountant.GNSS, a float64) (float64, error) {
 	return cost, nil
 }
 
-// printedGNSS returns the cost of a release in Theorem 23 of Papernot et al. 2018, for comparison only:
-//
-//	a e^{2 beta}/sigma^2 + (beta a - log(1-2 a beta)/2)/(a-1),   1 < a < 1/(2 beta)
-//
-// For a above about 1/(4 beta) it is no bound, because the first term stays finite as a approaches 1/(2
-// beta). At a = 17, beta = 0.48/17, sigma = 7.7 it is 0.434. But two normal distributions that the smooth
-// sensitivity allows have divergence 2.09.
+// printedGNSS returns the cost of a release in Theorem 23 of Papernot et al. 2018, for comparison only.
 func printedGNSS(beta, sigma, a float64) float64 {
+	//	a e^{2 beta}/sigma^2 + (beta a - log(1-2 a beta)/2)/(a-1),   1 < a < 1/(2 beta)
+	//
+	// For a above about 1/(4 beta) it is no bound, because the first term stays finite as a approaches 1/(2
+	// beta). At a = 17, beta = 0.48/17, sigma = 7.7 it is 0.434. But two normal distributions that the smooth
+	// sensitivity allows have divergence 2.09.
 	return a*math.Exp(2*beta)/(sigma*sigma) + (beta*a-math.Log1p(-2*a*beta)/2)/(a-1)
 }
 

@@ -12,9 +12,10 @@ type Counts struct {
 	layout            // of the columns, for the pairs
 }
 
-// A count is small if it is below fewestOfBin standard deviations of the noise. The small counts of a column
-// are set to 0 if together they are at most the fraction mostTrimmed of the column. Otherwise noise in wide
-// bins without units would stretch the scale of numbers.
+// The small counts of a column are set to 0 if together they are at most the fraction mostTrimmed of the
+// column. Otherwise noise in wide bins without units would stretch the scale of numbers.
+
+// A count is small if it is below fewestOfBin standard deviations of the noise.
 const (
 	fewestOfBin = 2
 	mostTrimmed = 0.02

@@ -46,7 +46,7 @@ func Read(file io.Reader, bins []int) ([][]int64, error) {
 	return counts, nil
 }
 
-// writeTree writes the tables of all pairs as CSV. The names of the bins in a group are joined by " | ".
+// writeTree writes the tables of all pairs as CSV. Names of bins in a group are joined by " | ".
 func (c *Counts) writeTree(out io.Writer, describe Describe) error {
 	file := table.Table{Header: []string{"column", "values", "paired with", "values", "noisy count"}}
 	for _, p := range c.Pairs {
@@ -70,7 +70,7 @@ func (c *Counts) writeTree(out io.Writer, describe Describe) error {
 	return file.Write(out, table.CSV)
 }
 
-// readTree reads the result of writeTree. The columns must be set, because they determine the groups.
+// readTree reads the result of writeTree. The columns must be set.
 func (c *Counts) readTree(file io.Reader, describe Describe) error {
 	in := csv.NewReader(file)
 	in.FieldsPerRecord = 5

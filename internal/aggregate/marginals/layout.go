@@ -6,8 +6,7 @@ import (
 	"slices"
 )
 
-// layout merges the bins of each column into groups, so that tables of pairs have few cells. It is a function
-// of public numbers and of the noisy columns.
+// layout merges the bins of each column into groups. It is a function of public numbers and of noisy columns.
 type layout struct {
 	groups [][]int     // group of each bin, by column
 	sizes  []int       // number of groups, by column
@@ -16,17 +15,17 @@ type layout struct {
 	total  float64     // noisy number of units
 }
 
-// These constants limit the number of cells of a pair. If columns are independent, a cell should hold about
-// noisePerCell times the noise of a cell. noisePerCell was chosen on abalone, digits, satellite and waveform.
+// If columns are independent, a cell should hold about noisePerCell times the noise of a cell. noisePerCell
+// was chosen on abalone, digits, satellite and waveform.
+
+// These constants limit the number of cells of a pair.
 const (
 	noisePerCell = 3
 	mostGroups   = 32
 	fewestGroups = 2
 )
 
-// layout merges bins. Ordered bins are joined with the next ones until their group, or the next bin alone,
-// holds at least a share of the total. Other bins below half of this share are joined to one group. The noisy
-// total is the mean of the columns' totals, weighted by their precision.
+// layout merges bins. Ordered bins are joined until a group is large enough, other small bins to one group.
 func (t *Tree) layout(columns [][]int64) layout {
 	l := layout{}
 	weight := 0.0
@@ -82,8 +81,7 @@ func merge(masses []float64, ordered int, least float64) (of []int, groups int) 
 	return of, groups
 }
 
-// project returns the nearest masses that are not negative and add up to total. It subtracts a constant from
-// all counts and replaces negative results by 0, so that noise does not add mass to a table.
+// project returns the nearest masses that are not negative and add up to total.
 func project(counts []int64, total float64) []float64 {
 	sorted := slices.SortedFunc(slices.Values(counts), func(a, b int64) int { return cmp.Compare(b, a) })
 	sum, off := 0.0, 0.0

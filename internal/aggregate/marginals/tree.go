@@ -126,8 +126,9 @@ func edges(columns int) (all [][2]int) {
 }
 
 // scores returns the score of every edge: the L1 distance of its table to the product of the noisy columns,
-// minus the expected distance of independent columns. Private rows affect only the tables.
+// minus the expected distance of independent columns.
 func (l layout) scores(units [][]int16) []int64 {
+	// Private rows affect only the tables.
 	var scores []int64
 	for _, e := range edges(len(units)) {
 		a, b := e[0], e[1]
@@ -145,10 +146,11 @@ func (l layout) scores(units [][]int16) []int64 {
 	return scores
 }
 
-// choose returns the edges of a spanning tree. Every round chooses an edge that joins two parts, with
-// probability proportional to exp(score/Scale). As in aggregate.Exponential, edges have turns in a random
-// order, and the first accepted turn is the choice. The turns are drawn independently of the scores.
+// choose returns the edges of a spanning tree.
 func (t *Tree) choose(scores []int64, key rng.Key) []Pair {
+	// Every round chooses an edge that joins two parts, with probability proportional to exp(score/Scale). As
+	// in aggregate.Exponential, edges have turns in a random order, and the first accepted turn is the
+	// choice. The turns are drawn independently of the scores.
 	all, parts := edges(len(t.cfg.Bins)), make([]int, len(t.cfg.Bins))
 	for i := range parts {
 		parts[i] = i

@@ -82,8 +82,8 @@ func eventOf[M interface{ Event() accountant.Event }](m M, err error) (accountan
 // no privacy cost, and label errors average out.
 const MostQuestions = 2000
 
-// These are the parameters of private k-NN. The number of near units is nearShare times units/classes.
-// sampledShare is the sampling probability. nearNoise is the noise divided by the number of voters.
+// These are the parameters of private k-NN. The number of near units is nearShare times units/classes, and
+// the noise is nearNoise times the number of voters.
 const (
 	nearShare       = 0.25
 	sampledShare    = 0.5
@@ -110,8 +110,8 @@ func Sampled(ctx context.Context, t Task) (Plan, error) {
 	return t.withLeastNoise(ctx, p)
 }
 
-// These are the parameters of votes at the nearest questions. nearestNoise is the noise of a count divided by
-// the mean number of votes at a question. This mean is at most nearestShare times units/classes.
+// These are the parameters of votes at the nearest questions. The noise is nearestNoise times the mean number
+// of votes at a question.
 const (
 	nearestNoise  = 0.2
 	nearestShare  = 0.2

@@ -50,9 +50,10 @@ func (p Plan) ReleaseVotes(r *ledger.Reservation, key rng.Key, classes int, vote
 	return l, nil
 }
 
-// fewestVotes is the least noisy count of a label at a drawn question, in standard deviations of the noise.
 // Some drawn rows are unlike all private rows, so noise would choose the label. The number was chosen on
 // abalone, satellite and waveform.
+
+// fewestVotes is the least noisy count of a label at a drawn question, in standard deviations of the noise.
 const fewestVotes = 2
 
 // abstain removes labels whose noisy count is below least. It keeps nearestFewest labels per class.

@@ -150,8 +150,8 @@ func (r Regime) calibrate(ctx context.Context, account accountant.AutoConfig,
 	return noise, claim, err
 }
 
-// argmaxRegime returns the performance of the noisy argmax d. The output distribution of d must depend on a
-// gap only through gap/noise. The function event must return the event of all queries.
+// argmaxRegime returns the performance of the noisy argmax d, whose output distribution must depend on a gap
+// only through gap/noise.
 func (r Regime) argmaxRegime(ctx context.Context, account accountant.AutoConfig, d aggregate.Description,
 	event func(noise float64) (accountant.Event, error)) (Method, error) {
 	noise, claim, err := r.calibrate(ctx, account, event)
@@ -232,8 +232,8 @@ func claimed(ctx context.Context, cfg accountant.AutoConfig, e accountant.Event,
 	return claim, nil
 }
 
-// gapOf returns a gap that suffices for a distance d, the number of votes that must move before the winner
-// changes. For every tie rule d is at least floor((gap-1)/2).
+// gapOf returns a gap that suffices for a distance, the number of votes that must move before the winner
+// changes.
 func gapOf(distance int64) float64 { return 2*float64(distance) + 1 }
 
 func distanceOf(gap int) int64 { return int64(max(0, (gap-1)/2)) }
@@ -255,14 +255,13 @@ func (r Regime) stableMethod(ctx context.Context, account accountant.AutoConfig,
 }
 
 // mstabLaplaceRegime returns the performance of MStab with Laplace noise. Half of delta is for releases at
-// distance 0, in equal parts for all queries.
+// distance 0.
 func mstabLaplaceRegime(ctx context.Context, r Regime, account accountant.AutoConfig) (Method, error) {
 	return r.mstab(ctx, account, stable.MStabLaplace, stability.Laplace, r.Delta/2)
 }
 
-// mstabGaussianRegime returns the performance of MStab with Gaussian noise. A part of delta pays for releases
-// at distance 0. The function searches for the part with which the smallest distance suffices. The search
-// uses quantiles of continuous noise.
+// mstabGaussianRegime returns the performance of MStab with Gaussian noise and the best part of delta for
+// releases at distance 0.
 func mstabGaussianRegime(ctx context.Context, r Regime, account accountant.AutoConfig) (Method, error) {
 	least, best := math.Inf(1), 0.0
 	renyi := account
@@ -283,11 +282,12 @@ func mstabGaussianRegime(ctx context.Context, r Regime, account accountant.AutoC
 	return r.mstab(ctx, account, stable.MStabGaussian, stability.Gaussian, r.Delta*best)
 }
 
-// sparseRegime returns the performance of a sparse vector on stable queries. The argument name selects the
-// noise: of lecture notes, the least possible, or one-sided. One-sided noise has pure epsilon, so all of
-// delta is for releases at distance 0. A stable query is refused with probability beta. Each refusal uses up
-// one of Q failures, so beta is at most Q/(2m) for m queries.
+// sparseRegime returns the performance of a sparse vector on stable queries, with the noise that name
+// selects.
 func sparseRegime(name string) regimeMethod {
+	// The argument name selects the noise: of lecture notes, the least possible, or one-sided. One-sided
+	// noise has pure epsilon, so all of delta is for releases at distance 0. A stable query is refused with
+	// probability beta. Each refusal uses up one of Q failures, so beta is at most Q/(2m) for m queries.
 	return func(ctx context.Context, r Regime, account accountant.AutoConfig) (Method, error) {
 		beta := math.Min(1-r.Success, float64(r.Unstable)/(2*float64(r.Queries)))
 		task := stable.Task{Queries: r.Queries, Failures: r.Unstable, Delta: r.Delta, Success: r.Success}

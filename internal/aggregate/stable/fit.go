@@ -92,8 +92,8 @@ func (t Task) check() error {
 	return nil
 }
 
-// success returns the probability of an answer at the distance that Fit minimises. For SVT it is higher than
-// Success, so that stable queries use up at most half of the failures on average.
+// success returns the probability of an answer at the distance that Fit minimises. SVT may use up half of the
+// failures on stable queries.
 func (t Task) success() float64 {
 	if t.Mechanism != SVT {
 		return t.Success
@@ -159,8 +159,7 @@ func (t Task) mstab(sigma, scale float64) (Config, error) {
 	return Config{Mechanism: MStab, Sigma: sigma, Scale: scale, Threshold: m.Threshold(), Queries: t.Queries}, nil
 }
 
-// msvec returns an MSvec config with the least threshold T for which Failures p(T) <= Delta. Here p(T) is the
-// probability of a release at distance 0, which equals the probability at distance -T with threshold 0.
+// msvec returns an MSvec config with the least threshold whose failures cost at most Delta.
 func (t Task) msvec(lambda float64) (Config, error) {
 	m, err := svt.NewMSvec(svt.MSvecConfig{Lambda: lambda, Failures: t.Failures})
 	if err != nil {
@@ -174,7 +173,7 @@ func (t Task) msvec(lambda float64) (Config, error) {
 }
 
 // svt returns an SVT config for a run at epsilon 1/noise. The argument tilt moves noise between threshold and
-// queries. At tilt 1 the division is the one that package svt computes.
+// queries.
 func (t Task) svt(noise, tilt float64) (Config, error) {
 	refusal := math.Pow(1-t.success(), tilt)
 	c, err := svt.CalibrateStableSVT(min(1/noise, 0x1p9), t.Delta, t.Failures, max(refusal, 1e-12))

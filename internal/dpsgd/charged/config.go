@@ -102,8 +102,8 @@ func (c Config) Events() []accountant.Event {
 	return events
 }
 
-// releases returns the configurations of the statistics in the order of Events. A clip norm that depends on
-// the images is 1 here, since events do not depend on it.
+// releases returns the configurations of the statistics in the order of Events. A clip norm from the images
+// is 1 here.
 func (c Config) releases() []moments.Config {
 	var all []moments.Config
 	for _, r := range []struct {

@@ -128,8 +128,8 @@ func (p *part) whiten(x *features.Packed, workers int) error {
 	return update(x, workers, how, p.whitening.Apply)
 }
 
-// finish subtracts the released mean of part p, if any, from the rows of x. It then scales the rows such that
-// all parts have the same norm and a whole row of d features has norm sqrt(d).
+// finish subtracts the released mean from the rows of x, and scales the rows so that all parts have equal
+// norms.
 func (t *Transform) finish(p *part, x *features.Packed, workers int) error {
 	length := math.Sqrt(float64(t.cols) / float64(len(t.parts)))
 	how := fmt.Appendf(nil, "norm %x\n", length)
@@ -198,9 +198,11 @@ func (e Extraction) Apply(ctx context.Context, set dataset.Set) (blas32.General,
 	return features.Apply(ctx, set, e.Fixed, runtime.GOMAXPROCS(0))
 }
 
-// transformMagic begins the encoding of a Transform. Then follow the length of a JSON object in 4 bytes, the
-// object, the float64 numbers of the statistics in the order of the object's parts, and a SHA-256 of all of
-// this. A symmetric matrix is stored as its upper triangle, row by row.
+// Then follow the length of a JSON object in 4 bytes, the object, the float64 numbers of the statistics in
+// the order of the object's parts, and a SHA-256 of all of this. A symmetric matrix is stored as its upper
+// triangle, row by row.
+
+// transformMagic begins the encoding of a Transform.
 const transformMagic = "pate private transform 1\n"
 
 // ErrTransform matches every error about an invalid encoding of a [Transform].

@@ -175,8 +175,7 @@ func (m *model) Worker() dpsgd.Worker {
 	return &worker{contribute: m.contributor(), run: make([]float32, runRows*n)}
 }
 
-// runRows is the number of vectors in a partial sum. A call has at most 256 rows, so each vector takes part
-// in at most 32 + 8 additions.
+// runRows is the number of vectors in a partial sum, for at most 32 + 8 additions of a vector.
 const runRows = 32
 
 type worker struct {
@@ -186,8 +185,8 @@ type worker struct {
 
 func (w *worker) Start() {}
 
-// AddClipped implements [dpsgd.Worker]. Norms are computed in float64, and scaled entries are rounded to
-// float32 once. So the norm of a clipped vector is at most the clip norm times 1 + 2^-23.
+// AddClipped implements [dpsgd.Worker]. The norm of a clipped vector is at most the clip norm times 1 +
+// 2^-23.
 func (w *worker) AddClipped(sum []float32, data dpsgd.Data, rows []int, clip dpsgd.Clip) dpsgd.Tally {
 	var tally dpsgd.Tally
 	n, filled := len(sum), 0

@@ -58,9 +58,8 @@ func secondModel(channels, positions int) *model {
 	}
 }
 
-// toTriangle sets dst to the upper triangle of a symmetric matrix, row by row, times factor. Entries off the
-// diagonal are also multiplied by sqrt 2, so that the norm of dst is the Frobenius norm of the matrix times
-// factor.
+// toTriangle sets dst to the upper triangle of a symmetric matrix times factor. Its norm is the Frobenius
+// norm times factor.
 func toTriangle(dst, matrix []float32, n int, factor float64) {
 	at := 0
 	for i := range n {

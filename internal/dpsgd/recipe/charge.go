@@ -29,9 +29,8 @@ var ErrUncovered = errors.New("recipe: at so little noise DP-SGD charges only le
 // ErrSpent reports that a shared ledger has no budget left for a training.
 var ErrSpent = errors.New("recipe: the ledger has nothing left for a model")
 
-// claim holds the delta of a certified epsilon, and the number of values of discrete Gaussian noise that are
-// drawn. The fraction latticeShare of delta is reserved for the difference between discrete and continuous
-// noise (see dpsgd.LatticeDelta).
+// claim holds the delta of a certified epsilon, and the number of values of discrete noise. The fraction
+// latticeShare of delta covers discrete noise.
 type claim struct {
 	delta float64
 	draws int
@@ -58,8 +57,8 @@ func (p Plan) claim(s Shape, delta float64) (claim, error) {
 	return claim{delta, draws}, nil
 }
 
-// charges returns the charged events of a plan. A ledger that uses privacy loss distributions is also charged
-// for the difference between discrete and continuous noise.
+// charges returns the charged events of a plan, including the difference between discrete and continuous
+// noise if needed.
 func (c Config) charges(p Plan, noise float64) []accountant.Event {
 	events := p.events(noise)
 	if c.Shared != nil && c.Shared.Account.Method() != accountant.ByRDP {
@@ -92,7 +91,7 @@ func (c claim) continuous(epsilon float64) bool {
 	return dpsgd.LatticeDelta(c.draws, epsilon) <= latticeShare*c.delta
 }
 
-// calibrate returns the least noise multiplier at which the composition of all charges of p meets p.Epsilon.
+// calibrate returns the least noise multiplier at which all charges of p together meet p.Epsilon.
 func (c claim) calibrate(ctx context.Context, p Plan) (float64, error) {
 	account, delta := accountant.PLDConfig{Relation: relation}.NewAccount, c.delta*(1-latticeShare)
 	if !c.continuous(p.Epsilon) {
@@ -111,8 +110,8 @@ func (c claim) calibrate(ctx context.Context, p Plan) (float64, error) {
 	return noise, nil
 }
 
-// epsilonOf returns a certified epsilon of the event e from privacy loss distributions. If the reserved part
-// of c.delta is too small for this epsilon, epsilonOf uses Rényi divergences, which need no reserve.
+// epsilonOf returns a certified epsilon of the event e, by Rényi divergences if c.delta does not cover
+// discrete noise.
 func (c claim) epsilonOf(ctx context.Context, e accountant.Event) (accountant.Bound, error) {
 	var b accountant.Bound
 	account, err := accountant.NewPLD(accountant.PLDConfig{Relation: relation})
@@ -223,13 +222,11 @@ func wrapped(err error) error {
 	return fmt.Errorf("recipe: %w", err)
 }
 
-// leastLeft is the smallest remaining epsilon for which a run starts. At a smaller epsilon, noise would
-// dominate the model.
+// leastLeft is the smallest remaining epsilon for which a run starts.
 const leastLeft = 1e-3
 
-// chooseNoise returns p.NoiseMultiplier. If p has none, chooseNoise returns the least noise multiplier for
-// p.Epsilon or for the remaining budget of the shared ledger. The argument shared is nil for a run with its
-// own ledger.
+// chooseNoise returns p.NoiseMultiplier or, if it is 0, the least one for p.Epsilon or for the rest of the
+// shared ledger.
 func (c Config) chooseNoise(ctx context.Context, shared *ledger.Ledger, p Plan) (float64, error) {
 	to, err := p.claim(c.Shape(), c.Delta)
 	noise := p.NoiseMultiplier

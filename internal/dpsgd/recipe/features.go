@@ -21,7 +21,7 @@ const (
 	Scattering    = "scattering"     // scattering transform, whitened and centred
 	ScatteringHOG = "scattering-hog" // Scattering with centred histograms of oriented gradients
 	CentredHOG    = "centred-hog"    // only centred histograms of oriented gradients
-	// deskewed is a prefix of a feature set's name, for images that are straightened first.
+	// deskewed is the prefix of feature sets of straightened images.
 	deskewed = "deskewed-"
 )
 
@@ -82,10 +82,12 @@ type prepared struct {
 }
 
 // prepare computes the features of a run. Features with statistics consume the reservations of the
-// statistics. Features depend only on the rows, the noise of the statistics, the key and the index of the
-// run. So prepare reuses the previous features if all of these are equal. Plans that share features release
-// the same noisy values, and each plan is charged for them.
+// statistics.
 func (j *job) prepare(ctx context.Context, reservations []*ledger.Reservation) (prepared, error) {
+	// Features with statistics consume the reservations of the statistics. Features depend only on the rows,
+	// the noise of the statistics, the key and the index of the run. So prepare reuses the previous features
+	// if all of these are equal. Plans that share features release the same noisy values, and each plan is
+	// charged for them.
 	name := j.plan.Recipe.Features
 	c, learns := j.plan.Recipe.learned(j.shape)
 	made := name
@@ -154,10 +156,10 @@ func (j *job) learn(ctx context.Context, c charged.Config, reservations []*ledge
 		by: charged.Extraction{Transform: f.Transform}}, nil
 }
 
-// unprotected returns reservations for the noisy statistics of the features. The ledger is in memory, because
-// the model that is trained on these features is not private. The private model of this run has the same
-// features, so the two models differ only in clipping and noise.
+// unprotected returns reservations for the noisy statistics of the features of a model that is not private.
 func (j *job) unprotected(c charged.Config) (*ledger.Ledger, []*ledger.Reservation, error) {
+	// The ledger is in memory, because the model that is trained on these features is not private. The
+	// private model of this run has the same features, so the two models differ only in clipping and noise.
 	budget, err := ledgerBudget(c.Events(), j.Delta)
 	if err != nil {
 		return nil, nil, err

@@ -78,7 +78,6 @@ func (r Recipe) widths() ([]int, error) {
 
 const shift = 2
 
-// trained returns the model that Train gets: m, or m with gradients that are averaged over r.Views views.
 func (r Recipe) trained(m *nn.Model, s Shape, key rng.Key) (dpsgd.Model, error) {
 	switch {
 	case r.Views < 0:
@@ -105,8 +104,8 @@ func (row *Row) score(ctx context.Context, m *nn.Model, x blas32.General, labels
 	return nil
 }
 
-// area returns the area under the receiver operating characteristic, or nil unless both of two classes occur
-// in labels.
+// area returns the area under the receiver operating characteristic, or nil unless both classes occur in
+// labels.
 func area(ctx context.Context, m *nn.Model, x blas32.General, labels []int, classes int) (*float64, error) {
 	if classes != 2 {
 		return nil, nil
@@ -120,9 +119,11 @@ func area(ctx context.Context, m *nn.Model, x blas32.General, labels []int, clas
 	return scores.AUROC(outputs, labels), nil
 }
 
-// modelMagic begins a model file. Then follow the lengths of three parts (8 bytes each, little-endian), the
-// parts, and the SHA-256 of all of this. The parts are a [Card] in JSON, the encoding of a charged.Transform
-// (empty for features without statistics), and the network in the format of package nn.
+// Then follow the lengths of three parts (8 bytes each, little-endian), the parts, and the SHA-256 of all of
+// this. The parts are a [Card] in JSON, the encoding of a charged.Transform (empty for features without
+// statistics), and the network in the format of package nn.
+
+// modelMagic begins a model file.
 const (
 	modelMagic = "pate model 1\n"
 	modelParts = 3
@@ -260,8 +261,7 @@ func (m *Model) restoreFeatures(transform []byte) (err error) {
 	return err
 }
 
-// restoreNetwork restores a network. It checks that saved contains all parameters before it allocates memory
-// for the parameters.
+// restoreNetwork restores a network. It checks the size of saved before it allocates memory.
 func (m *Model) restoreNetwork(saved []byte) error {
 	r := Recipe{Features: m.Features, Model: m.Kind}
 	least, err := r.leastParameters(m.shape(), m.featureColumns())
@@ -284,7 +284,7 @@ func (m *Model) restoreNetwork(saved []byte) error {
 	return nil
 }
 
-// leastParameters returns a lower bound on the number of parameters, which is exact except for [CNN].
+// leastParameters returns a lower bound on the number of parameters.
 func (r Recipe) leastParameters(s Shape, columns int) (int64, error) {
 	widths, err := r.widths()
 	if err != nil {

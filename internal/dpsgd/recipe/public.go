@@ -53,12 +53,12 @@ func (s Shape) Seen(public dense.Matrix) Shape {
 	return s
 }
 
-// cosines returns the name of the features for a linear model of a table: cosines, or the columns alone. A
-// linear model has one direction per class. If rows vary in no more directions than there are classes, a
-// linear model of the columns separates classes badly, and cosines improved the accuracy on the tables FIT of
-// experiments/peers/tables.py. On other tables cosines reduced it. Widths of 1/4 to 1/2 of the distance were
-// equally good.
+// cosines returns the name of the features for a linear model of a table: cosines, or the columns alone.
 func (s Shape) cosines() string {
+	// A linear model has one direction per class. If rows vary in no more directions than there are classes,
+	// a linear model of the columns separates classes badly, and cosines improved the accuracy on the tables
+	// FIT of experiments/peers/tables.py. On other tables cosines reduced it. Widths of 1/4 to 1/2 of the
+	// distance were equally good.
 	const width, most, least, memory = 0.35, 512, 64, 1 << 28 // memory for all rows, in numbers
 	count := min(most, memory/max(1, s.Records)/2*2)
 	if !(s.Directions > 0 && s.Directions <= float64(s.Classes) && s.Distance > 0) || count < least {

@@ -209,8 +209,7 @@ func statistics(s Shape) charged.Config {
 	return c
 }
 
-// batch is the expected batch size for batch records or more. At a fixed budget, large batches have the least
-// noise relative to the sum of the gradients (De et al. 2022).
+// batch is the expected batch size for batch records or more (De et al. 2022).
 const batch = 8192
 
 func samplingProbability(batch float64, records int) float64 {
@@ -218,13 +217,13 @@ func samplingProbability(batch float64, records int) float64 {
 }
 
 // protected returns the training settings for a private model of pixels or of rows of norm sqrt(columns).
-//
-// A row of large norm has a gradient of large norm. At clip norm 0.1, almost every record contributes a
-// vector of the clip norm, even if the record is classified well. The weights then grow as in a perceptron,
-// and neither momentum nor a falling learning rate helps. The step length in logits determines the accuracy:
-// learning rate x clip norm x norm of a row. With more records or a larger epsilon there is less noise, and
-// steps may be longer. If classes overlap, steps must be shorter, and more steps are needed.
 func (r Recipe) protected(s Shape, columns int, epsilon float64) dpsgd.Config {
+	// A row of large norm has a gradient of large norm. At clip norm 0.1, almost every record contributes a
+	// vector of the clip norm, even if the record is classified well. The weights then grow as in a
+	// perceptron, and neither momentum nor a falling learning rate helps. The step length in logits
+	// determines the accuracy: learning rate x clip norm x norm of a row. With more records or a larger
+	// epsilon there is less noise, and steps may be longer. If classes overlap, steps must be shorter, and
+	// more steps are needed.
 	c := dpsgd.Config{
 		SamplingProbability: samplingProbability(batch, s.Records),
 		ClipNorm:            1,
@@ -255,19 +254,18 @@ func (r Recipe) protected(s Shape, columns int, epsilon float64) dpsgd.Config {
 	return c
 }
 
-// tableRate returns the learning rate for a table at which the noise of a logit has standard deviation 2. The
-// argument norm is the squared norm of a row. The noise of all steps together has a standard deviation of
-// about Steps/(0.27 epsilon^0.87 records), at a delta near 1e-5 and clip norm 1. The constants were fitted on
-// the tables FIT of experiments/peers/tables.py.
+// tableRate returns the learning rate for a table at which the noise of a logit has standard deviation 2.
 func tableRate(c dpsgd.Config, records, norm int, epsilon float64) float64 {
+	// The argument norm is the squared norm of a row. The noise of all steps together has a standard
+	// deviation of about Steps/(0.27 epsilon^0.87 records), at a delta near 1e-5 and clip norm 1. The
+	// constants were fitted on the tables FIT of experiments/peers/tables.py.
 	const deviation, most = 2, 5
 	signal := 0.27 * math.Pow(epsilon, 0.87) * float64(records)
 	rate := deviation * signal * (1 - c.Optimizer.Momentum) / (float64(c.Steps) * math.Sqrt(float64(norm)))
 	return math.Min(most, rate)
 }
 
-// unprotected returns the training settings without privacy, for columns of standard deviation 1. Linear
-// models of images use an eighth of the batch size, and twice as many steps of half the length.
+// unprotected returns the training settings without privacy, for columns of standard deviation 1.
 func (r Recipe) unprotected(s Shape, columns int) dpsgd.Config {
 	c := dpsgd.Config{
 		SamplingProbability: samplingProbability(batch, s.Records),

@@ -103,8 +103,6 @@ func (r *runner) rowsOfUnits(private dataset.Set) (dataset.Set, []int, error) {
 
 func wholeSeconds(start time.Time) float64 { return math.Ceil(time.Since(start).Seconds()) }
 
-// plans trains every plan with every seed. The plans of one seed run consecutively, because they share
-// features.
 func (r *runner) plans(ctx context.Context, result *Result) ([]Row, error) {
 	runs, spent := make([][]Row, len(r.Plans)), make([]map[int]float64, len(r.Plans))
 	for seed := range r.Seeds {

@@ -25,8 +25,8 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// run trains one model, or returns the row of a finished training. The state that a resumed run needs is on
-// disk before the charge.
+// run trains one model, or returns the row of a finished training. The state of a resumed run is on disk
+// before the charge.
 func (j *job) run(ctx context.Context) (Row, error) {
 	j.dir = results.Folder(j.Dir).Private(j.name())
 	if err := durable.PrivateFolder(j.dir); err != nil {
@@ -63,8 +63,7 @@ func (j *job) modelFile(releasable bool) (string, os.FileMode, error) {
 	return results.Folder(j.Dir).Place(releasable, "models", j.name()+".model")
 }
 
-// released trains the model and charges a ledger. The noise determines the budget of the run's own ledger.
-// The budget of a shared ledger determines the noise.
+// released trains the model and charges a ledger, with a budget from the noise or noise from the budget.
 func (j *job) released(ctx context.Context, done state) (row Row, err error) {
 	path, mode, err := j.modelFile(j.Key.Releasable() && j.result.Withheld == "")
 	if err != nil {
@@ -304,15 +303,14 @@ func stateOf(l *ledger.Ledger) (*LedgerState, error) {
 	return &LedgerState{Unit: c.Unit, Mode: c.Mode, Budget: c.Epsilon, Claim: claim, LeftRho: l.Left().Rho}, nil
 }
 
-// curvePoints is the number of points of Row.Curve, including the last step.
 const curvePoints = 8
 
 func checkpointEvery(total int) int { return max(2, total/20) }
 
-// onCurve reports whether Row.Curve has a Point after this step. A step with a checkpoint, except the last
-// step, has none: dpsgd.Train writes the checkpoint before it calls Observe, so a resumed run could miss the
-// Point.
+// onCurve reports whether Row.Curve has a Point after this step.
 func onCurve(step, total int) bool {
+	// A step with a checkpoint, except the last step, has none: dpsgd.Train writes the checkpoint before it
+	// calls Observe, so a resumed run could miss the Point.
 	for k := 1; k < curvePoints; k++ {
 		at := k * total / curvePoints
 		if at > 1 && at%checkpointEvery(total) == 0 {
@@ -342,7 +340,7 @@ func (w *watcher) step(m dpsgd.Metrics) {
 	w.Progress(Progress{Stage: w.stage(), Done: m.Step, Total: m.Steps, Epsilon: w.last})
 }
 
-// point appends a Point to w.curve: the privacy cost and, only for the first seed, the accuracy.
+// point appends the privacy cost and, for the first seed, the accuracy to w.curve.
 func (w *watcher) point(m dpsgd.Metrics) error {
 	if !w.plan.NonPrivate {
 		var known bool

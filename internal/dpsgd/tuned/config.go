@@ -199,8 +199,7 @@ func (j *job) quote(ctx context.Context) (tune.Price, error) {
 	return p, err
 }
 
-// split divides s by a public hash of the names of units, so that a unit's part does not depend on other
-// units. The results share no memory with s.
+// split divides s by a public hash of the names of units. So a unit's part does not depend on other units.
 func split(s dataset.Set, share float64) (train, choose dataset.Set) {
 	empty := s
 	empty.Y, empty.Units, empty.IDs, empty.LeftOut = nil, nil, nil, nil

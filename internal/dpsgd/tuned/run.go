@@ -115,8 +115,7 @@ func (c Config) TryLedger(ctx context.Context) error {
 	return nil
 }
 
-// search returns the search as a run with one stage. The price is fixed and stored, in the state file or in
-// the shared ledger, before the charge.
+// search returns the search as a run with one stage. The price is stored before the charge.
 func (j *job) search(hash []byte, s *state, stage run.Stage) run.Run {
 	file := run.File{Path: j.path(ledgerFile), New: ledger.Config{
 		Unit: j.Unit, Relation: relation, Epsilon: j.Epsilon, Delta: j.Delta, Run: s.ID, Waived: j.Task.Waived(),
@@ -275,8 +274,8 @@ func isCharged(event accountant.Event, account *accountant.Schedule) error {
 	return nil
 }
 
-// score returns the accuracy on the pool, or the noisy number of correct predictions on private rows. Each
-// private unit has one row, so a unit changes the number by at most one.
+// score returns the accuracy on the pool, or the noisy number of correct predictions on private rows, which a
+// unit changes by at most one.
 func (j *job) score(ctx context.Context, m *recipe.Model, row recipe.Row, key rng.Key) (float64, error) {
 	if j.Private == nil {
 		return row.Accuracy, nil

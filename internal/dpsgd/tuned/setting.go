@@ -211,7 +211,7 @@ func parseCSV(data []byte) ([]Setting, error) {
 	return checked(all)
 }
 
-// checked returns an error if the list is empty, too long or has duplicates, which would be drawn more often.
+// checked refuses lists of settings that are empty, too long or with duplicates.
 func checked(all []Setting) ([]Setting, error) {
 	switch {
 	case len(all) == 0:

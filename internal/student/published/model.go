@@ -314,11 +314,10 @@ func Charged(path, sha256 string) (Provenance, error) {
 	}, nil
 }
 
-// magic begins the file of a student. The JSON follows, then the SHA-256 of magic and JSON.
+// magic begins the file of a student. JSON follows, and the SHA-256 of all before.
 const magic = "pate student 1\n"
 
-// maxFile is the largest size of a file in bytes, five times the size of the largest model (3,000 landmarks
-// with 2,304 features).
+// maxFile is the largest size of a file in bytes, five times the size of the largest model.
 const maxFile = 1 << 29
 
 // ErrFile matches every error about a file that is damaged or is not a student.

@@ -39,8 +39,7 @@ type Overlap struct {
 
 const MaxOverlaps = 1000
 
-// passUnits is the largest number of units in memory, at 24 bytes each. Check reads the files as often as
-// this limit requires.
+// passUnits is the largest number of units in memory, at 24 bytes each.
 const passUnits = 1 << 22
 
 // Check reads the manifests of all silos, in one or several files, and finds silos with common units. It

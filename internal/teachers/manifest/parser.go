@@ -12,9 +12,10 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// parser reads the JSON of manifests one token at a time: objects, arrays, strings and whole numbers. A token
-// has at most maxToken bytes. After an error, all calls return at once. On millions of short strings the
-// parser takes a fraction of the time of a json.Decoder.
+// A token has at most maxToken bytes. After an error, all calls return at once. On millions of short strings
+// the parser takes a fraction of the time of a json.Decoder.
+
+// parser reads the JSON of manifests one token at a time: objects, arrays, strings and whole numbers.
 type parser struct {
 	r   *bufio.Reader
 	buf []byte
@@ -77,8 +78,8 @@ func (p *parser) list(open, end byte, element func()) {
 	}
 }
 
-// object reads an object and returns its keys. For each key, fields has a pointer to the value, or a func()
-// that reads the value. The error for an unknown key ends with where.
+// object reads an object and returns its keys. For each key, fields has a pointer to the value or a func()
+// that reads it.
 func (p *parser) object(where string, fields map[string]any) (seen map[string]bool) {
 	seen = map[string]bool{}
 	p.list('{', '}', func() {
@@ -119,8 +120,7 @@ func (p *parser) names() []string {
 
 func (p *parser) array(element func()) { p.list('[', ']', element) }
 
-// raw reads a string and returns it with quotes and escapes, valid until the next call. The result may be
-// invalid JSON.
+// raw reads a string and returns it with quotes and escapes, valid until the next call.
 func (p *parser) raw() (quoted []byte) {
 	p.expect('"')
 	b := append(p.buf[:0], '"')

@@ -46,9 +46,8 @@ func OnTrees(learner string) bool {
 	return slices.Contains([]string{Forest, ExtraTrees, RandomTrees, Booster}, learner)
 }
 
-// kernelGammaPerColumn and kernelLambda are the kernel width per column and the ridge penalty of teachers,
-// for columns with standard deviation 1. Both were chosen on the development split of MNIST, on which half or
-// twice of either hardly changes the accuracy.
+// kernelGammaPerColumn and kernelLambda are the kernel width per column and the ridge penalty, chosen on the
+// development split of MNIST.
 const (
 	kernelGammaPerColumn = 0.5
 	kernelLambda         = 0.05
@@ -107,10 +106,11 @@ func dpsgdLearner(ctx context.Context) (teachers.Learner, error) {
 	return teachers.DPSGD{Config: cfg, Epsilon: teacherEpsilon, Delta: teacherDelta}, nil
 }
 
-// mixedForest averages a random forest and extremely randomised trees. On a table of log-normal columns, the
-// random forest is better by 9 points of accuracy. On letter, extremely randomised trees are better by 3
-// points. On both tables the average is at most 1.5 points worse than the better forest. On Adult the average
-// is better than both.
+// On a table of log-normal columns, the random forest is better by 9 points of accuracy. On letter, extremely
+// randomised trees are better by 3 points. On both tables the average is at most 1.5 points worse than the
+// better forest. On Adult the average is better than both.
+
+// mixedForest averages a random forest and extremely randomised trees.
 type mixedForest struct{ Best, Random trees.Forest }
 
 func (mixedForest) Reproducible() bool { return true }
@@ -145,9 +145,10 @@ func (l mixedForest) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.R
 		}}, nil
 }
 
-// defaultTeachers is the number of teachers if the number of private units is not public. With a few thousand
-// units each teacher has enough data. With more units the loss is small: on MNIST, 250, 500 and 1000 teachers
-// are equally good. On optdigits, 100 teachers are better than 50 and 150.
+// With a few thousand units each teacher has enough data. With more units the loss is small: on MNIST, 250,
+// 500 and 1000 teachers are equally good. On optdigits, 100 teachers are better than 50 and 150.
+
+// defaultTeachers is the number of teachers if the number of private units is not public.
 const defaultTeachers = 100
 
 // TeachersFor returns the number of teachers for a public number n of private units. It is about 2 sqrt(n),

@@ -22,7 +22,7 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// partHead describes the votes of some of the teachers. The file of a part is as secret as the votes:
+// The file of a part is as secret as the votes:
 //
 //	magic "pate part 1\n"                                        12 bytes
 //	length of the head                                            4 bytes
@@ -32,6 +32,8 @@ import (
 //	SHA-256 of all the above                                     32 bytes
 //
 // Integers are little-endian.
+
+// partHead describes the votes of some of the teachers. The file of a part is as secret as the votes.
 type partHead struct {
 	Part       int               `json:"part"` // from 0; teachers t with t mod Parts = Part
 	Parts      int               `json:"parts"`
@@ -50,8 +52,7 @@ type partHead struct {
 
 const (
 	partMagic = "pate part 1\n"
-	// maxPartHead bounds the bytes of the head, and maxPart of the file: a million queries of 1000 teachers
-	// fit.
+	// maxPartHead bounds the bytes of the head, and maxPart of the file.
 	maxPartHead = 1 << 24
 	maxPart     = 2 << 30
 )
@@ -222,8 +223,7 @@ func decodePart(b []byte) (*partFile, error) {
 	return p, r.End()
 }
 
-// differs returns the first difference between parts of one job, or "". It compares rows, keys and programs
-// only if merging is set and the parts are not from silos.
+// differs returns the first difference between parts of one job, or "".
 func (h partHead) differs(from partHead, merging bool) string {
 	same := h.Silo == "" && merging
 	for _, s := range []struct {

@@ -18,8 +18,8 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// secrets is the folder beside the votes with the key of the partition, the salt of the manifest, and each
-// teacher's votes until all votes are complete. It is as secret as the private rows.
+// secrets is the folder with the key of the partition, the salt of the manifest, and votes of teachers. It is
+// as secret as the private rows.
 type secrets struct {
 	dir    string
 	key    rng.Key
@@ -84,8 +84,8 @@ func (s *secrets) readSalt() error {
 	return durable.WriteBytes(path, 0o600, text)
 }
 
-// made holds hashes of the private rows and of their votes, to detect changes. It is kept in the secrets
-// folder, because two public manifests with these hashes would reveal whether the rows have changed.
+// made holds hashes of the private rows and of their votes. It is secret, because two of them would reveal
+// whether the rows have changed.
 type made struct {
 	Data  string `json:"data"`  // keyed hash of the private rows; "" for silos
 	Votes string `json:"votes"` // SHA-256 of the votes
