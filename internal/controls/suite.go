@@ -51,12 +51,14 @@ type effort struct {
 
 // Default returns audits of all mechanisms, without mistakes.
 func Default() []Target {
-	return slices.Concat(mechanismTargets(), stableTargets(), sparseTargets(), numberTargets(), siloTargets(), quotaTargets(), tokenTargets(), sgdTargets())
+	return slices.Concat(mechanismTargets(), stableTargets(), sparseTargets(), numberTargets(), siloTargets(),
+		quotaTargets(), tokenTargets(), sgdTargets())
 }
 
 // Broken returns the positive controls.
 func Broken() []Target {
-	return slices.Concat(brokenSparse(), brokenVotes(), brokenSGD(), brokenAccounts(), brokenTrees(), brokenTexts(), brokenSilos(), brokenQuota(), brokenTokens())
+	return slices.Concat(brokenSparse(), brokenVotes(), brokenSGD(), brokenAccounts(), brokenTrees(),
+		brokenTexts(), brokenSilos(), brokenQuota(), brokenTokens())
 }
 
 // Names returns the distinct names of targets in order.
