@@ -81,7 +81,9 @@ func (s Settings) choose(least aggregate.LeastNoise) (Settings, error) {
 		return s, err
 	}
 	if !d.Settled(is) {
-		noise, err := d.Least(is, least)
+		noise, err := d.Least(is, func(event func(noise float64) (accountant.Event, error)) (float64, error) {
+			return least(func(noise float64) (accountant.Event, error) { return event(number.Up(noise, 6)) }) // as it is used
+		})
 		switch {
 		case errors.Is(err, accountant.ErrNoBracket): // nothing fits, and the reservation reports what is left
 			noise = math.Inf(1)

@@ -20,6 +20,7 @@ import (
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
 	"github.com/pate-go/pate/internal/aggregate/stable"
 	"github.com/pate-go/pate/internal/keyfile"
+	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 	"github.com/pate-go/pate/run"
@@ -129,6 +130,19 @@ func TestNoiseIsChosenToFit(t *testing.T) {
 		require.Greater(t, read(t, c.Out), "")
 	} else {
 		require.ErrorIs(t, err, ledger.ErrBudgetExceeded)
+	}
+}
+
+// Noise that is rounded up fits: the bound of a privacy loss distribution is not quite monotone in the noise.
+func TestRoundedNoiseFits(t *testing.T) {
+	cfg := ledger.Config{Unit: "row", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5, Accountant: accountant.ByAuto}
+	for i, queries := range []int{20_000, 30_000, 100_000} {
+		book := testkit.Must(ledger.Open(t.Context(), filepath.Join(t.TempDir(), fmt.Sprint(i)), cfg, ledger.VerifyOptions{}))
+		asked := setting{testkit.Must(mechanisms.Find("gnmax")), aggregate.Setting{Mechanism: "gnmax", Queries: queries}}
+		s := testkit.Must(asked.chooseNoise(t.Context(), book))
+		require.Equal(t, number.Up(s.s.Values["sigma"], 6), s.s.Values["sigma"])
+		testkit.Must(book.Reserve(testkit.Must(s.d.Event(s.s))))
+		require.NoError(t, book.Close())
 	}
 }
 

@@ -94,7 +94,11 @@ func (s setting) chooseNoise(ctx context.Context, book *ledger.Ledger) (setting,
 	if s.d.Fit != nil {
 		return s.fit(ctx, book, least)
 	}
-	noise, err := s.d.Least(s.s, least)
+	noise, err := s.d.Least(s.s, func(event func(noise float64) (accountant.Event, error)) (float64, error) {
+		return book.LeastNoise(ctx, func(noise float64) (accountant.Event, error) { // more noise may cost 1e-6 more
+			return event(number.Up(noise, 6))
+		})
+	})
 	if errors.Is(err, accountant.ErrNoBracket) { // the reservation will fail, and its error has the remaining budget
 		noise, err = math.Inf(1), nil
 	} else if err == nil {
