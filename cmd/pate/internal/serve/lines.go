@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +18,9 @@ import (
 // mostBytes is the largest size of a request, or of all requests in one body.
 const mostBytes = 1 << 20
 
+// mostTogether is the largest number of questions that one request or file puts into the queue at once.
+const mostTogether = 1 << 12
+
 var errLong = errors.New("the request is longer than 1 MiB")
 
 // asked is one line of requests.
@@ -25,8 +29,8 @@ type asked struct {
 	err      error
 }
 
-// replies asks the valid questions together, and appends the replies to all questions to b, in lines. The
-// result first is the reply to the first question.
+// replies asks the valid questions in a few parts, and appends the replies to all questions to b, in lines.
+// The result first is the reply to the first question.
 func replies(ctx context.Context, b []byte, f *online.Format, e *online.Engine, all []asked) (text []byte, first online.Reply, err error) {
 	var valid []*online.Question
 	for _, a := range all {
@@ -34,9 +38,13 @@ func replies(ctx context.Context, b []byte, f *online.Format, e *online.Engine, 
 			valid = append(valid, a.question)
 		}
 	}
-	got, err := e.Ask(ctx, valid)
-	if err != nil {
-		return b, first, err
+	var got []online.Reply
+	for part := range slices.Chunk(valid, mostTogether) {
+		more, err := e.Ask(ctx, part)
+		if err != nil {
+			return b, first, err // the parts before are on disk, and get the same answers again
+		}
+		got = append(got, more...)
 	}
 	for i, a := range all {
 		reply := online.Reply{Err: a.err}
