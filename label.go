@@ -206,8 +206,8 @@ func (b Budget) file(out string) (run.File, error) {
 	return run.File{Path: b.Ledger, New: made, Expect: expect, Warn: b.Warn}, nil
 }
 
-// Verify checks the ledger at path and returns a summary. The error is not nil if the ledger is damaged, or
-// if it lacks entries whose hashes are stored beside the ledger or in the user's state folder.
+// Verify checks the ledger at path and returns a summary. A damaged ledger is an error, and so is a ledger
+// that lacks entries whose hashes are stored elsewhere.
 func Verify(path string) (ledger.Summary, error) {
 	known, err := run.ReadHeads(path)
 	if err != nil {

@@ -45,9 +45,8 @@ func (c AutoConfig) NewAccount() (Accountant, error) { return NewAuto(c) }
 // Auto is not a filter. If outputs decide when a run stops, the bound is wrong: use the mode Filter of
 // package ledger.
 //
-// Auto uses only RDP if an event has no known dominating pair, for more than 64 different events, and if PLD
-// would need more than 2^27 grid points (a few seconds). This limit is not a time, so that the bound is the
-// same on every machine.
+// Auto uses only RDP in three cases: an event has no known dominating pair, there are more than 64 different
+// events, or PLD would need more than 2^27 grid points. So the bound is the same on every machine.
 type Auto struct {
 	cfg  AutoConfig
 	rdp  *RDP

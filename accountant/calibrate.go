@@ -234,7 +234,7 @@ func GaussianEpsilon(noiseMultiplier, delta float64) (float64, error) {
 }
 
 // GaussianNoise returns the smallest noise multiplier for which one Gaussian release is (epsilon,
-// delta)-private, for epsilon >= 0 and delta in (0, 1).
+// delta)-private. It needs epsilon >= 0 and delta in (0, 1).
 func GaussianNoise(epsilon, delta float64) (float64, error) {
 	if err := within("gaussian", "epsilon", ">=0", epsilon); err != nil {
 		return 0, err

@@ -17,8 +17,8 @@ import (
 // not support an event, it returns an error that matches ErrUnsupportedEvent.
 //
 // A noise multiplier is the noise standard deviation (Gaussian) or scale (Laplace) divided by the sensitivity
-// under the relation of the account. The noise of PATE events is relative to one vote. Under both relations,
-// PATE events assume that one record changes at most one teacher, and so at most one vote of a query.
+// under the relation of the account. The noise of PATE events is relative to one vote. PATE events assume
+// that one record changes at most one teacher, and so at most one vote of a query, under either relation.
 //
 // An Event has no JSON form of its own. Use MarshalEvent, UnmarshalEvent or a Schedule, not encoding/json.
 type Event interface {

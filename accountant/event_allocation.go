@@ -8,10 +8,6 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// RandomAllocation runs Event (Gaussian noise) on Steps batches. Every record is in K of the batches. The K
-// batches are chosen uniformly at random, independently for every record and every run of the event (an
-// epoch, for example). The computation of a step may depend on earlier outputs.
-//
 // A record shifts the outputs of its K steps, each by a vector. The vector may depend on earlier outputs, and
 // its norm is at most one sensitivity. The noisy vector is post-processing of one noisy number with shift 0
 // or 1. So a pair (P, Q) dominates the event. P is the mean of N(1_S, sigma^2 I) over all sets S of K steps,
@@ -19,38 +15,42 @@ import (
 // al. 2024, balls and bins; Feldman, Shenfeld 2025; Dong et al. 2025). A random set of K steps is one random
 // step in each of K random blocks of the steps. So, by convexity, K > 1 costs at most as much as K such
 // blocks.
+
+// RandomAllocation runs Event (Gaussian noise) on Steps batches. Every record is in K of the batches. The K
+// batches are chosen uniformly at random, independently for every record and every run of the event (an
+// epoch, for example). The computation of a step may depend on earlier outputs.
 type RandomAllocation struct {
 	K     int64 `json:"k" in:"1"`     // number of steps that use a given record, in [1, Steps]
 	Steps int64 `json:"steps" in:"1"` // >= 1
 	Event Event `json:"event"`
 }
 
+// The sum of a batch's noisy outputs over the epochs is a sufficient statistic. So the event costs as much as
+// a RandomAllocation with K = 1, Steps = Bins and the noise multiplier divided by sqrt(Epochs).
+
 // BallsInBins assigns every record to one of Bins batches, uniformly at random and independently. The batch
 // stays the same in all epochs, in contrast to a [RandomAllocation] in each epoch. Each of the Epochs epochs
 // runs Event (Gaussian noise) on every batch.
-//
-// The sum of a batch's noisy outputs over the epochs is a sufficient statistic. So the event costs as much as
-// a RandomAllocation with K = 1, Steps = Bins and the noise multiplier divided by sqrt(Epochs).
 type BallsInBins struct {
 	Bins   int64 `json:"bins" in:"1"`   // >= 1
 	Epochs int64 `json:"epochs" in:"1"` // >= 1
 	Event  Event `json:"event"`
 }
 
+// A record can be drawn in ceil(Steps/Bands) steps. These steps are at least Bands apart, so no row of C is
+// nonzero in two of their columns. So each of these steps is a Gaussian step on a Poisson sample.
+
 // BandedMatrix is DP-SGD with noise C^-1 z, which is correlated over the steps. The matrix C is lower
 // triangular with at most Bands bands (Choquette-Choo et al. 2023). Every record belongs permanently to one
 // of Bands partitions, independently of other records. Step i uses only partition i mod Bands. Each record of
 // this partition is included independently with the same Probability. If all partitions have the same size,
 // Probability is Bands * B/n for an expected batch size of B out of n records.
-//
-// A record can be drawn in ceil(Steps/Bands) steps. These steps are at least Bands apart, so no row of C is
-// nonzero in two of their columns. So each of these steps is a Gaussian step on a Poisson sample.
 type BandedMatrix struct {
 	Bands       int64   `json:"bands" in:"1"`                 // in [1, Steps]
 	Steps       int64   `json:"steps" in:"1" atleast:"Bands"` // >= 1
 	Probability float64 `json:"probability" in:"[0, 1]"`      // in [0, 1], for a record of the current partition
-	// NoiseMultiplier is the standard deviation of z divided by the clipping norm and by the largest
-	// Euclidean norm of a column of C. It is > 0.
+	// NoiseMultiplier is the standard deviation of z, divided by the clipping norm and by the largest norm of
+	// a column of C. It is > 0.
 	NoiseMultiplier float64 `json:"noise_multiplier" in:">0"`
 }
 

@@ -175,6 +175,12 @@ func (e Repeated) group(n int64) (Event, error) {
 	return Repeated{inner, e.Count}, err
 }
 
+// Every mechanism that is (epsilon, Delta)-private in both directions has this form, with Event
+// PureDP{epsilon}. Such a mechanism is post-processing of a simpler mechanism (Kairouz, Oh, Viswanath 2015).
+// The simpler mechanism reveals the data with probability Delta, and otherwise is the randomised response of
+// epsilon. A failure need not be visible: the mass Delta may be on an output that also occurs without
+// failure.
+
 // WithFailure runs Event, but may reveal all data with probability Delta. It describes a mechanism whose
 // output distributions on any two neighbouring data sets, given the earlier outputs, are
 //
@@ -184,12 +190,6 @@ func (e Repeated) group(n int64) (Event, error) {
 // Event is (epsilon, delta')-private, then P(S) <= Delta + (1-Delta) (e^epsilon Q'(S) + delta') <= e^epsilon
 // Q(S) + delta' + Delta. For several mechanisms, independent coins choose between the parts of P and Q, so
 // their failures add up.
-//
-// Every mechanism that is (epsilon, Delta)-private in both directions has this form, with Event
-// PureDP{epsilon}. Such a mechanism is post-processing of a simpler mechanism (Kairouz, Oh, Viswanath 2015).
-// The simpler mechanism reveals the data with probability Delta, and otherwise is the randomised response of
-// epsilon. A failure need not be visible: the mass Delta may be on an output that also occurs without
-// failure.
 type WithFailure struct {
 	Event Event   `json:"event"`
 	Delta float64 `json:"delta" in:"[0, 1)"` // in [0, 1)

@@ -11,7 +11,7 @@ import (
 
 // Properties holds the guarantees of one run of a mechanism for package theorems, without the Rényi curve.
 type Properties struct {
-	// Relation is the only relation for which the event is defined, or 0 if the event is defined for both.
+	// Relation is the only relation for which the event is defined, or 0 for any relation.
 	Relation Relation
 	// Guaranteed means that one run is (Epsilon, Delta)-private.
 	Guaranteed     bool
@@ -103,8 +103,8 @@ type Part struct {
 
 type printer struct{ number, claim func(x float64) string }
 
-// Describe splits an event into its mechanisms and describes each of these in words. The function number
-// formats a parameter. The function claim formats a value of a guarantee and must round up.
+// Describe splits an event into its mechanisms and describes each in words. The function number formats a
+// parameter. The function claim formats a value of a guarantee and must round up.
 func Describe(e Event, number, claim func(x float64) string) []Part {
 	return describe(e, printer{number, claim})
 }

@@ -31,11 +31,11 @@ type Description struct {
 	// WithNoise.
 	Fit func(s Setting, delta float64, least LeastNoise) (Setting, error)
 	// Chances returns the outcome probabilities for queries with the given number of classes. If rough is
-	// set, their error is at most 1e-2. Chances is nil if an answer depends on more than the votes of its
-	// query.
+	// set, a probability has an error of at most 1e-2. Chances is nil if an answer depends on more than the
+	// votes of its query.
 	Chances func(s Setting, classes int, rough bool) (Chances, error)
-	// Ahead returns the probability that a class wins under continuous noise, if the count of each rival is
-	// lower by x noise scales. Ahead is nil if the mechanism may decline to answer.
+	// Ahead returns the probability that a class wins under continuous noise, if every rival has a count
+	// lower by x noise scales. It is nil if the mechanism may decline.
 	Ahead func(x float64, rivals int) float64
 
 	// Laws lists output distributions by name. If Laws is nil, the only one is Mechanism.Law, with the name
@@ -116,8 +116,8 @@ func answersCap() Parameter {
 		Default: func(queries int) float64 { return float64(queries) }, DefaultDoc: "as many as queries"}
 }
 
-// CheckValues returns an error if s has a value for an unknown parameter, a value out of range, or values for
-// both a parameter and its alternative.
+// CheckValues returns an error for an unknown parameter, a value out of range, or values for a parameter and
+// its alternative.
 func (d Description) CheckValues(s Setting) error {
 	for name, v := range s.Values {
 		p, ok := d.Parameter(name)
@@ -340,8 +340,8 @@ func (d Description) Event(s Setting) (accountant.Event, error) {
 	return m.Event(), nil
 }
 
-// One returns s with one query. The result cheaper is false if one query costs as much as all queries of s,
-// for example because the cap counts refusals.
+// One returns s with one query. It is not cheaper if one query costs as much as all queries, for example
+// because the cap counts refusals.
 func (d Description) One(s Setting) (one Setting, cheaper bool, err error) {
 	one = s
 	one.Queries = 1

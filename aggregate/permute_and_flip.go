@@ -48,11 +48,10 @@ func (m oneTurn) draw(noise []int64, s *rng.Stream, classes int) []int64 {
 // class j is accepted. Then
 //
 //	P[r] = p_r integral_0^1 prod_{j != r} (1 - u p_j) du.
-//
-// Proof: let each class arrive at an independent uniform time, and class r at time u. Class r wins if and
-// only if it is accepted and no accepted class arrived before u. The integrand is a polynomial of degree K-1
-// in u for K classes, so Gauss-Legendre quadrature is exact.
 func (m *PermuteAndFlip) Law(h Histogram) (Law, error) {
+	// Proof: let each class arrive at an independent uniform time, and class r at time u. Class r wins if and
+	// only if it is accepted and no accepted class arrived before u. The integrand is a polynomial of degree
+	// K-1 in u for K classes, so Gauss-Legendre quadrature is exact.
 	return always(h, func(counts []int64) ([]float64, error) {
 		accept := logAcceptances(counts, m.distances.Scale())
 		k := len(counts)

@@ -32,8 +32,7 @@ type ClassRule struct {
 	Other string
 }
 
-// Validate returns an error if a class name is empty, repeated or unsafe to print, or if there are too few or
-// too many names.
+// Validate returns an error for names that are empty, repeated, unsafe to print, too few or too many.
 func (r ClassRule) Validate() error {
 	if r.Names == nil {
 		return nil

@@ -137,8 +137,8 @@ type Fetcher interface {
 	Fetch(i, from, to int)
 }
 
-// PackedWorker is a [Worker] that unpacks the rows of [Data.Packed] itself, a few at a time, so that unpacked
-// rows stay in CPU caches. For other workers, Train unpacks all rows of a call first.
+// PackedWorker is a [Worker] that unpacks the rows of [Data.Packed] itself, a few at a time. For other
+// workers, Train unpacks all rows of a call first.
 type PackedWorker interface {
 	Worker
 	// Expect announces the likely first rows of the next call of AddClipped. A worker may load them into

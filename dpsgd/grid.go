@@ -140,31 +140,31 @@ func newGrid(noiseMultiplier, clip float64, parameters, records, floors int) (gr
 	return g, nil
 }
 
-// LatticeDelta returns the part of delta to reserve for the use of discrete noise. Subtract it from delta
-// before you compute epsilon by privacy loss distributions of continuous noise. Rényi accounting needs no
-// reserve. The argument draws is the result of [Config.GaussianDraws]. The argument epsilon is an estimate of
+// LatticeDelta returns the part of delta to reserve for discrete noise. Subtract it from delta before you
+// compute epsilon for continuous noise by privacy loss distributions. Rényi accounting needs no reserve. The
+// number draws must be the result of [Config.GaussianDraws]. The value epsilon is an estimate of the final
 // epsilon.
-//
-// The result is (1 + e^epsilon) times a bound on the total variation distance between all drawn values and
-// rounded continuous noise. The bound is 1/(24 s^2) per value, where s is the standard deviation in units of
-// the grid.
 func LatticeDelta(draws int, epsilon float64) float64 {
+	// The result is (1 + e^epsilon) times a bound on the total variation distance between all drawn values
+	// and rounded continuous noise. The bound is 1/(24 s^2) per value, where s is the standard deviation in
+	// units of the grid.
 	const each = 1.0 / 24 / (1 << minGridBits) / (1 << minGridBits)
 	return (1 + math.Exp(epsilon)) * float64(draws) * each * (1 + 0x1p-40)
 }
 
 // LatticeCovered reports whether accountant.WithFailure{event, failure} bounds a run with discrete noise, at
-// every epsilon. The event is for continuous noise, and draws is the result of [Config.GaussianDraws].
-//
-// Proof. Let d be the failure, and v the total variation distance of [LatticeDelta]. Let h(t) be the
-// hockey-stick divergence of the run at epsilon ln t, and g(t) that of the event, for t >= 1. The pair of
-// WithFailure has the divergence d + (1-d) g(t). Let ln T be the epsilon of the event at delta d, by Rényi
-// divergences. These also bound the run, so h(T) <= d and g(T) <= d <= 1/2. Divergences decrease with t, so
-// h(t) <= d for t >= T. For t < T, h(t) <= g(t) + (1+t) v. So (1+t) v <= d (1-g(t)) suffices. 1-g(t) is the
-// sum of min(P, t Q), so (1-g(t))/t decreases with t. So (1+t)/(1-g(t)) <= 2t/(1-g(t)) <= 2T/(1-g(T)) <= 4T,
-// and LatticeCovered checks that 4 (1+T) v <= d. The reverse pair has the same bounds. For epsilon below 0
-// both divergences follow from those of the reverse pair at -epsilon, by the same increasing function.
+// every epsilon. The event is for continuous noise. The number draws must be the result of
+// [Config.GaussianDraws].
 func LatticeCovered(event accountant.Event, failure float64, draws int) bool {
+	// Proof. Let d be the failure, and v the total variation distance of [LatticeDelta]. Let h(t) be the
+	// hockey-stick divergence of the run at epsilon ln t, and g(t) that of the event, for t >= 1. The pair of
+	// WithFailure has the divergence d + (1-d) g(t). Let ln T be the epsilon of the event at delta d, by
+	// Rényi divergences. These also bound the run, so h(T) <= d and g(T) <= d <= 1/2. Divergences decrease
+	// with t, so h(t) <= d for t >= T. For t < T, h(t) <= g(t) + (1+t) v. So (1+t) v <= d (1-g(t)) suffices.
+	// 1-g(t) is the sum of min(P, t Q), so (1-g(t))/t decreases with t. So (1+t)/(1-g(t)) <= 2t/(1-g(t)) <=
+	// 2T/(1-g(T)) <= 4T, and LatticeCovered checks that 4 (1+T) v <= d. The reverse pair has the same bounds.
+	// For epsilon below 0 both divergences follow from those of the reverse pair at -epsilon, by the same
+	// increasing function.
 	bound, err := accountant.Epsilon(context.Background(), accountant.ByRDP, accountant.AddRemove, failure, event)
 	return err == nil && failure <= 0.5 && 4*LatticeDelta(draws, bound.Upper) <= failure
 }

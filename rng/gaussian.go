@@ -92,23 +92,22 @@ func (d *DiscreteGaussian) Sample(s *Stream) int64 {
 //	       unless Bernoulli(exp(-j (2X + j)/(2 s^2))): again
 //	       M = 2^fine X + J
 //	       unless B = - and M = 0:  return B M
-//
-// M has probability proportional to exp(-(X^2 + 2Xj + j^2)/(2 s^2)) = exp(-(X+j)^2/(2 s^2)) = exp(-M^2/(2
-// sigma^2)). Zero is returned only for B = +, because zero would count twice. For sigma below 2^8, J is 0,
-// and the Bernoulli rejects nothing.
-//
-// With wide cells one word w holds the first bits of all variables:
-//
-//	13 bits, the slot   of the uniform real U that the inversion compares
-//	50 - fine bits      of the uniform real V of the first trial of the Bernoulli
-//	fine bits           J
-//	1 bit               B
-//
-// These bits are disjoint and so independent. X and the outcome of the Bernoulli are functions of U, V and
-// later words. If w alone decides X and the Bernoulli (see quick), no other word is read. An unread word does
-// not affect the distribution. Otherwise (see settle) the next two words extend U and V, as if these words
-// had been read from the start.
 func (d *DiscreteGaussian) Fill(dst []int64, s *Stream) {
+	// M has probability proportional to exp(-(X^2 + 2Xj + j^2)/(2 s^2)) = exp(-(X+j)^2/(2 s^2)) = exp(-M^2/(2
+	// sigma^2)). Zero is returned only for B = +, because zero would count twice. For sigma below 2^8, J is
+	// 0, and the Bernoulli rejects nothing.
+	//
+	// With wide cells one word w holds the first bits of all variables:
+	//
+	//	13 bits, the slot   of the uniform real U that the inversion compares
+	//	50 - fine bits      of the uniform real V of the first trial of the Bernoulli
+	//	fine bits           J
+	//	1 bit               B
+	//
+	// These bits are disjoint and so independent. X and the outcome of the Bernoulli are functions of U, V
+	// and later words. If w alone decides X and the Bernoulli (see quick), no other word is read. An unread
+	// word does not affect the distribution. Otherwise (see settle) the next two words extend U and V, as if
+	// these words had been read from the start.
 	if d.fine > 0 && len(dst) >= leastQuick {
 		dst = d.fill(machine, dst, s)
 	}

@@ -12,22 +12,22 @@ const maxLargestSigma = 1 << 12
 
 // Largest returns the largest of n independent values Z_0, ..., Z_{n-1}, and the first index at which it
 // occurs. n must be in [1, 2^32], and Sigma at most 2^12. The time does not grow with n.
-//
-// Let F be the distribution function, a_x = -log F(x), and E a standard exponential real. The result is the
-// pair (x, i) with
-//
-//	n a_x + i d_x <= E < n a_x + (i+1) d_x,   d_x = a_{x-1} - a_x,   i = 0..n-1.
-//
-// For x - 1 and i = 0 the left side is the right side for x and i = n-1. So the intervals are disjoint and
-// cover all E > 0. By P[E >= e] = exp(-e), the probability of (x, i) is
-//
-//	F(x)^(n-i) F(x-1)^i - F(x)^(n-i-1) F(x-1)^(i+1) = F(x-1)^i P[Z = x] F(x)^(n-i-1).
-//
-// This is the probability that the i values before Z_i are below x, Z_i is x, and no later value is above x.
-//
-// The digits of E are drawn as needed (see exponentialReal). A table encloses the a_x. If the table and 64
-// binary places of E do not decide, tables with more places decide.
 func (d *DiscreteGaussian) Largest(n uint64, s *Stream) (largest int64, first uint64) {
+	// Let F be the distribution function, a_x = -log F(x), and E a standard exponential real. The result is
+	// the pair (x, i) with
+	//
+	//	n a_x + i d_x <= E < n a_x + (i+1) d_x,   d_x = a_{x-1} - a_x,   i = 0..n-1.
+	//
+	// For x - 1 and i = 0 the left side is the right side for x and i = n-1. So the intervals are disjoint
+	// and cover all E > 0. By P[E >= e] = exp(-e), the probability of (x, i) is
+	//
+	//	F(x)^(n-i) F(x-1)^i - F(x)^(n-i-1) F(x-1)^(i+1) = F(x-1)^i P[Z = x] F(x)^(n-i-1).
+	//
+	// This is the probability that the i values before Z_i are below x, Z_i is x, and no later value is above
+	// x.
+	//
+	// The digits of E are drawn as needed (see exponentialReal). A table encloses the a_x. If the table and
+	// 64 binary places of E do not decide, tables with more places decide.
 	whole, x := exponentialReal(&s.src, 64)
 	if x.bits == 64 {
 		if largest, first, ok := d.extremes().find(n, fixed{whole, x.head.Uint64()}); ok {

@@ -59,13 +59,12 @@ func integers(x, y, z float64) (*big.Int, *big.Int, *big.Int) {
 //	       unless Bernoulli(exp(-x(2k+x)/2)): again
 //	       B = fair coin
 //	       return floor((mean + sd B (k+x))/grid + 1/2)
-//
-// This is Algorithm N of Karney (2016). The density of k+x is proportional to exp(-k/2 - k(k-1)/2 -
-// x(2k+x)/2) = exp(-(k+x)^2/2). Only the bits of x that a comparison needs are drawn. Every decision is a
-// function of earlier bits, so later bits are uniform and independent of all decisions. So x and the
-// decisions have the joint distribution of an x drawn in full. With probability 1 finitely many bits decide
-// the floor.
 func (n *RoundedNormal) Sample(s *Stream) int64 {
+	// This is Algorithm N of Karney (2016). The density of k+x is proportional to exp(-k/2 - k(k-1)/2 -
+	// x(2k+x)/2) = exp(-(k+x)^2/2). Only the bits of x that a comparison needs are drawn. Every decision is a
+	// function of earlier bits, so later bits are uniform and independent of all decisions. So x and the
+	// decisions have the joint distribution of an x drawn in full. With probability 1 finitely many bits
+	// decide the floor.
 	for {
 		var k uint64
 		for bernoulliRatio(s, 1, 2) {

@@ -64,8 +64,7 @@ func (s *Stream) Perm(dst []int) {
 func (s *Stream) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "rng.Stream(redacted)") }
 
 // Streams returns the streams of the keys Derive(label, ids...), one at a time. It takes a third of the time
-// of Derive and Stream, because the first blocks of the two hashes of HMAC are hashed once. Concurrent use is
-// not safe.
+// of Derive and Stream, because parts of HMAC are computed once. Concurrent use is not safe.
 type Streams struct {
 	inner, outer []byte // states of SHA-256 after the first blocks
 	hash         digest

@@ -53,8 +53,8 @@ func (u Units) Check(delta float64) error {
 // UsualDelta is the largest result of DefaultDelta.
 const UsualDelta = 1e-5
 
-// DefaultDelta returns a delta for n units: the largest number with one significant digit up to 1/(10 n), but
-// at most UsualDelta. The argument n is public, or 0 if unknown.
+// DefaultDelta returns the largest delta with one significant digit up to 1/(10 n), but at most UsualDelta.
+// The number n of units is public, or 0 if unknown.
 func DefaultDelta(n int) float64 {
 	places, power, units := 1, int64(1), max(int64(n), 1)
 	for ; power < units; power *= 10 {

@@ -21,14 +21,6 @@ type GateConfig struct {
 	Dominated bool
 }
 
-// Gate runs a mechanism only on data on which its privacy cost is small, and charges this small cost
-// (generalised propose-test-release; Redberg, Zhu, Wang 2023).
-//
-// Let M be a mechanism with fixed parameters. A data set D is good if D_a(M(D)||M(D')) is at most the curve
-// of Cost for every neighbour D'. The distance of D is the number of records that must change to reach a data
-// set that is not good. If D is not good, its distance is 0. M runs if the distance passes the noisy test of
-// [MStab].
-//
 // Proof, for each ordered pair (D, D') of neighbours. The result of the test costs Epsilon. If D is good, M
 // adds at most Cost. If D is not good, its distance is 0, and M runs with probability at most Delta. So the
 // gate costs Epsilon and Cost, and has a failure probability of at most Delta. The proof is for each order of
@@ -38,6 +30,14 @@ type GateConfig struct {
 // A test of "D is good" itself would not be private, because one record can change it. Cost must not depend
 // on the data. A second try after a refusal, with another Cost, is a second mechanism and needs a second
 // charge.
+
+// Gate runs a mechanism only on data on which its privacy cost is small, and charges this small cost
+// (generalised propose-test-release; Redberg, Zhu, Wang 2023).
+//
+// Let M be a mechanism with fixed parameters. A data set D is good if D_a(M(D)||M(D')) is at most the curve
+// of Cost for every neighbour D'. The distance of D is the number of records that must change to reach a data
+// set that is not good. If D is not good, its distance is 0. M runs if the distance passes the noisy test of
+// [MStab].
 type Gate struct {
 	test      *MStab
 	cost      accountant.Event
@@ -100,7 +100,7 @@ type Function[D any] struct {
 	// Distance returns the number of records that must change before the local sensitivity exceeds bound, or
 	// 0 if it does on data. A smaller result is valid if it differs by at most 1 between neighbours.
 	Distance func(data D, bound float64) (int64, error)
-	// Relation is the only relation for which Distance is valid, or 0 if it is valid for both.
+	// Relation is the only relation for which Distance is valid, or 0 for any relation.
 	Relation accountant.Relation
 }
 

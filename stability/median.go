@@ -122,6 +122,14 @@ type SmoothMedianConfig struct {
 	Delta     float64 // [1e-15, 1/4]
 }
 
+// Proof for integers. Let t and t' be the scales of two neighbours. As |F - F'| <= min(S, S'), the shift by F
+// - F' costs at most Epsilon/2 at either scale. The change of scale costs at most another Epsilon/2:
+//
+//   - If t < t', the cost is at most log(tanh(1/2t)/tanh(1/2t')) <= log(t'/t) <= beta <= Epsilon/2.
+//   - If t > t', the cost is |Z|(1/t' - 1/t) <= (|Z|/t)(e^beta - 1). This is at most Epsilon/2 unless |Z| >=
+//     m, where m is the least integer above t log(2/Delta). With r = e^(-1/t), the probability of |Z| >= m is
+//     2 r^m/(1+r) <= Delta.
+
 // SmoothMedian releases the median of an odd, public number of values with noise for its smooth sensitivity
 // (Nissim, Raskhodnikova, Smith 2007). Neighbours differ in one value (accountant.ReplaceOne).
 //
@@ -132,14 +140,6 @@ type SmoothMedianConfig struct {
 //	beta = log(1 + (Epsilon/2)/log(2/Delta)).
 //
 // For continuous noise, the paper proves the slightly larger beta Epsilon/(2 log(2/Delta)).
-//
-// Proof for integers. Let t and t' be the scales of two neighbours. As |F - F'| <= min(S, S'), the shift by F
-// - F' costs at most Epsilon/2 at either scale. The change of scale costs at most another Epsilon/2:
-//
-//   - If t < t', the cost is at most log(tanh(1/2t)/tanh(1/2t')) <= log(t'/t) <= beta <= Epsilon/2.
-//   - If t > t', the cost is |Z|(1/t' - 1/t) <= (|Z|/t)(e^beta - 1). This is at most Epsilon/2 unless |Z| >=
-//     m, where m is the least integer above t log(2/Delta). With r = e^(-1/t), the probability of |Z| >= m is
-//     2 r^m/(1+r) <= Delta.
 type SmoothMedian struct {
 	cfg       SmoothMedianConfig
 	grid      grid

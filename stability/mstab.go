@@ -32,15 +32,16 @@ type MStabConfig struct {
 	Questions int     // cap on queries; the whole cap is charged; >= 1
 }
 
-// MStab releases an answer if its distance to instability passes a noisy test (Dwork, Lei 2009; Smith,
-// Thakurta 2013). A refusal costs as much as an answer.
-//
 // If two neighbours have the same answer, the test is a noise mechanism on a distance of sensitivity 1. If
 // their answers differ, both distances are 0, and the test refuses with probability at least 1 - Delta. So a
 // query costs Epsilon (or the cost of Gaussian noise) and a failure probability, P[noise > threshold]. The
 // threshold is the least integer for which this probability is at most Delta. Lecture notes print the
 // threshold log(1/delta)/epsilon for continuous Laplace noise, which wastes half of delta (see
 // [ContinuousLaplace]).
+
+// MStab releases an answer if its distance to instability passes a noisy test (Dwork, Lei 2009; Smith,
+// Thakurta 2013). A refusal costs as much as an answer: Epsilon, or the cost of Gaussian noise, and a failure
+// probability of at most Delta.
 type MStab struct {
 	cfg       MStabConfig
 	threshold int64

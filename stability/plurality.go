@@ -9,8 +9,7 @@ import (
 type Change int
 
 const (
-	// VoteMoves means that one teacher may change its vote arbitrarily, also to or from an abstention. Use
-	// VoteMoves if each record is in the training data of one teacher.
+	// VoteMoves means that one teacher may change its vote arbitrarily, also to or from an abstention.
 	VoteMoves Change = iota + 1
 	// VoteAppears means that one vote is added or removed, but never changes its class. This is valid only if
 	// a teacher without the record abstains.
@@ -38,13 +37,11 @@ const maxCount = 1 << 40
 // with minima over j != a. A vote that moves from a to j lowers g_j by 2. Every other change lowers g_j by at
 // most 1. Class j wins when g_j <= -1, or when g_j <= 0 and j < a. Tests compare the table with a search of
 // all histograms of up to 8 votes and 4 classes.
-//
-// The distance has two properties: it differs by at most 1 between neighbours, and it is 0 for two neighbours
-// with different winners. Under VoteMoves, g/2 lacks the second property. Both g and g - 1 lack both
-// properties. If g - 1 is tested with noise for sensitivity 1, the cost is 2 epsilon in place of epsilon, and
-// an unstable answer is released e^epsilon times as
-// often.
 func Plurality(counts []int, change Change, ties Ties) (winner int, distance int64, err error) {
+	// The distance has two properties: it differs by at most 1 between neighbours, and it is 0 for two
+	// neighbours with different winners. Under VoteMoves, g/2 lacks the second property. Both g and g - 1
+	// lack both properties. If g - 1 is tested with noise for sensitivity 1, the cost is 2 epsilon in place
+	// of epsilon, and an unstable answer is released e^epsilon times as often.
 	switch {
 	case len(counts) < 2:
 		return 0, 0, fmt.Errorf("stability: a plurality needs at least 2 classes, not %d", len(counts))

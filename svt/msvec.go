@@ -17,14 +17,6 @@ type MSvecConfig struct {
 	Failures  int     // refusals after which the run stops; [1, 2^30]
 }
 
-// MSvec releases stable answers at no cost and is charged for each refusal. After a refusal it draws new
-// threshold noise (Bassily, Thakkar, Thakurta 2018). It is for comparison only: at the same cost, [StableSVT]
-// needs a distance several times smaller.
-//
-//	rho = noise of scale Lambda
-//	for each query:  release f_i  iff  d_i + nu_i > Threshold + rho, nu_i = noise of scale 2 Lambda
-//	                 otherwise refuse, and draw rho again;  stop at refusal Q = Failures
-//
 // Proof. A stretch is the part of a run up to and including a refusal. Each stretch is one AboveThreshold on
 // the distances, of cost 1/Lambda + 2/(2 Lambda) = 2/Lambda. Call a query unstable if its answers on the two
 // neighbours differ: its distance is then 0. As in [StableSVT], let G be the transcripts that release no
@@ -44,6 +36,14 @@ type MSvecConfig struct {
 // epsilon of 1/4 costs 3.0. The formula contains log(1/delta), although another part of the charge uses half
 // of delta. The loop runs Q + 1 stretches. The query noise has scale Lambda, unlike AboveThreshold. M_stab
 // computes the threshold again. Only the last answer is returned.
+
+// MSvec releases stable answers at no cost and is charged for each refusal. After a refusal it draws new
+// threshold noise (Bassily, Thakkar, Thakurta 2018). It is for comparison only: at the same cost, [StableSVT]
+// needs a distance several times smaller.
+//
+//	rho = noise of scale Lambda
+//	for each query:  release f_i  iff  d_i + nu_i > Threshold + rho, nu_i = noise of scale 2 Lambda
+//	                 otherwise refuse, and draw rho again;  stop at refusal Q = Failures
 type MSvec struct {
 	drawn
 	cfg MSvecConfig

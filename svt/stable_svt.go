@@ -16,16 +16,6 @@ type StableSVTConfig struct {
 	Failures  int     // refusals after which the run stops; [1, 2^30]
 }
 
-// StableSVT releases any number of stable answers and stops after Failures refusals. All noise is integer and
-// never negative. The noise rho is drawn once, with P[rho = k] ~ e^(-k/B1). The noise nu is drawn for each
-// query, with P[nu = k] ~ e^(-k/B2). The rule
-//
-//	release f_i  iff  d_i - nu_i > Threshold - rho;  otherwise refuse;  stop at refusal Q = Failures
-//
-// is (epsilon, delta)-differentially private for any number of adaptively chosen queries, with
-//
-//	epsilon = 1/B1 + 2 Q/B2,   delta = P[rho > Threshold] = e^(-(Threshold+1)/B1).
-//
 // Proof. Fix neighbours D and D'. Let G be the transcripts that release no query with f_i(D) != f_i(D').
 //
 //  1. Outside G some query with d_i = 0 was released, so rho > Threshold + nu_i >= Threshold. For all queries
@@ -45,6 +35,16 @@ type StableSVTConfig struct {
 // and a run with only unstable queries attains it. The event accountant.StableSVT charges the simpler bound.
 // Sparse vector with exponential noise is known (Liu et al. 2024). The proof without a union bound is new. It
 // was checked by enumeration and an adversarial review (see docs/claims.md).
+
+// StableSVT releases any number of stable answers and stops after Failures refusals. All noise is integer and
+// never negative. The noise rho is drawn once, with P[rho = k] ~ e^(-k/B1). The noise nu is drawn for each
+// query, with P[nu = k] ~ e^(-k/B2). The rule
+//
+//	release f_i  iff  d_i - nu_i > Threshold - rho;  otherwise refuse;  stop at refusal Q = Failures
+//
+// is (epsilon, delta)-differentially private for any number of adaptively chosen queries, with
+//
+//	epsilon = 1/B1 + 2 Q/B2,   delta = P[rho > Threshold] = e^(-(Threshold+1)/B1).
 type StableSVT struct {
 	drawn
 	cfg StableSVTConfig
@@ -100,10 +100,11 @@ func (m *StableSVT) Event() accountant.Event {
 	return accountant.StableSVT{B1: m.cfg.B1, B2: m.cfg.B2, Threshold: m.cfg.Threshold, Failures: int64(m.cfg.Failures)}
 }
 
-// LawAt implements [StableMechanism] in closed form. At a distance d below the threshold w, the probability
-// of a release is P[rho - nu > w - d] = r1^(w-d+1) (1-r2)/(1-r1 r2). At or above w, the probability of a
-// refusal is P[nu - rho >= d - w] = r2^(d-w) (1-r1)/(1-r1 r2).
+// LawAt implements [StableMechanism] in closed form.
 func (m *StableSVT) LawAt(distance int64) (released, refused float64) {
+	// At a distance d below the threshold w, the probability of a release is P[rho - nu > w - d] = r1^(w-d+1)
+	// (1-r2)/(1-r1 r2). At or above w, the probability of a refusal is P[nu - rho >= d - w] = r2^(d-w)
+	// (1-r1)/(1-r1 r2).
 	above := float64(distance - m.cfg.Threshold)
 	t1, t2 := 1/m.cfg.B1, 1/m.cfg.B2
 	both := math.Log(-math.Expm1(-t1 - t2))

@@ -21,7 +21,7 @@ var (
 
 // Use describes properties of a mechanism that its event does not contain.
 type Use struct {
-	// Relation is the only relation under which the event bounds the mechanism, or 0 if both are valid.
+	// Relation is the only relation under which the event bounds the mechanism, or 0 for any relation.
 	Relation accountant.Relation
 	// Renyi is set if the event bounds the Rényi divergences of the mechanism, but perhaps not its privacy
 	// loss. A ledger that may use privacy loss distributions refuses such a mechanism.

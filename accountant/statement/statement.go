@@ -161,14 +161,14 @@ func TPR(epsilon, delta, fpr float64) float64 {
 	return math.Max(0, math.Min(1, tpr*(1+1e-15)))
 }
 
-// FromReader verifies a ledger and makes its statement, on which the ledger has the given name. Errors: a
+// FromReader verifies a ledger and makes a statement in which the ledger has this name. Errors: a
 // *ledger.CorruptError.
 func FromReader(name string, r io.Reader) (*Statement, error) {
 	return New(Options{}, Source{Name: name, Ledger: r})
 }
 
-// New verifies the ledgers and makes their statement. Several ledgers must all be different, and must have
-// the same unit and relation. Errors that the user can fix are [*fault.Error].
+// New verifies the ledgers and makes their statement. Several ledgers must differ, and must have the same
+// unit and relation. Errors that the user can fix are [*fault.Error].
 func New(opt Options, sources ...Source) (*Statement, error) {
 	if len(sources) == 0 {
 		return nil, errors.New("statement: no ledger")

@@ -23,8 +23,7 @@ const (
 )
 
 // NewAdvanced returns an empty account by advanced composition of equal or different mechanisms. It searches
-// for the best split of delta among the theorem's slack d, the fixed deltas of events, and the deltas of
-// events with an epsilon-delta curve.
+// for the best split of delta among the slack of the theorem and the events.
 func NewAdvanced(rel accountant.Relation, t Theorem) (accountant.Accountant, error) {
 	var bound func(rs []runs, slack float64) float64
 	switch t {
@@ -90,14 +89,13 @@ func (m lossMoments) kairouzOhViswanath(slack float64) float64 {
 // the smallest that follows from the (epsilon, delta) of the mechanisms alone. If the mechanisms have only
 // one epsilon or a few different epsilons, the result is exact. It follows from the distribution of the total
 // loss of randomised responses.
-//
-// Many different epsilons are composed on a grid of 4096 losses, because no fast method is exact (Murtagh,
-// Vadhan 2016). Each mass is split between the two nearest grid points, so that the totals under both
-// distributions stay the same. The result is too large by a fraction of a cell. Beyond 512 different epsilons
-// or about 10^9 equal runs, the result is from NewAdvanced. The same applies if delta is below 1e-200 on the
-// grid, or below 1e-290 otherwise. All events with an epsilon-delta curve get equal parts of delta, found by
-// a search.
 func NewOptimal(rel accountant.Relation) (accountant.Accountant, error) {
+	// Many different epsilons are composed on a grid of 4096 losses, because no fast method is exact
+	// (Murtagh, Vadhan 2016). Each mass is split between the two nearest grid points, so that the totals
+	// under both distributions stay the same. The result is too large by a fraction of a cell. Beyond 512
+	// different epsilons or about 10^9 equal runs, the result is from NewAdvanced. The same applies if delta
+	// is below 1e-200 on the grid, or below 1e-290 otherwise. All events with an epsilon-delta curve get
+	// equal parts of delta, found by a search.
 	return newComposition(rel, advancedEpsilon, optimalEpsilon)
 }
 

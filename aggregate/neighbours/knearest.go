@@ -62,9 +62,8 @@ func (m *KNearest) Event() accountant.Event {
 
 const questionsAtOnce = 32
 
-// Release returns the label of every question. It fails if r was used before, if r charges another event than
-// m.Event(), or if the ledger has another relation than add_remove. Equal keys, ledger entries, rows and
-// questions give equal labels.
+// Release returns the label of every question. It fails unless r is unused, charges m.Event(), and has the
+// relation add_remove. Equal keys, ledger entries, rows and questions give equal labels.
 func (m *KNearest) Release(ctx context.Context, r *ledger.Reservation, key rng.Key, private Rows, questions blas32.General) ([]int, error) {
 	if err := private.check(questions); err != nil {
 		return nil, err

@@ -46,8 +46,8 @@ func NewNearestQuestions(cfg NearestQuestionsConfig) (*NearestQuestions, error) 
 	return &NearestQuestions{cfg, noise}, nil
 }
 
-// Event returns the event of all counts for an added or removed unit, which changes Votes counts by one in
-// each silo that counts the unit.
+// Event returns the event of all counts. An added or removed unit changes Votes counts by one in each silo
+// that counts the unit.
 func (m *NearestQuestions) Event() accountant.Event {
 	e := accountant.Repeated{
 		Event: accountant.DiscreteGaussian{Sigma: m.noise.Sigma(), Sensitivity: 1},
@@ -79,9 +79,9 @@ func (c Counts) Labels() []int {
 	return labels
 }
 
-// Release adds noise to the result of Cast, or to the sum of such results over silos. It fails if r was used
-// before, if r charges another event than m.Event(), or if the ledger has another relation than add_remove.
-// Equal keys, ledger entries and votes give equal counts.
+// Release adds noise to the result of Cast, or to the sum of such results over silos. It fails unless r is
+// unused, charges m.Event(), and has the relation add_remove. Equal keys, ledger entries and votes give equal
+// counts.
 func (m *NearestQuestions) Release(r *ledger.Reservation, key rng.Key, classes int, votes []int64) (Counts, error) {
 	if classes < 2 || len(votes) != m.cfg.Questions*classes {
 		return Counts{}, fmt.Errorf("neighbours: %d votes for %d classes of %d questions", len(votes), classes, m.cfg.Questions)
@@ -97,9 +97,8 @@ func (m *NearestQuestions) Release(r *ledger.Reservation, key rng.Key, classes i
 	return Counts{classes, counts}, nil
 }
 
-// Cast returns the votes without noise, for every class of every question. Each unit votes at its nearest
-// questions, so many as votes states. The result is private. Results of silos add up to the result for all
-// their units together.
+// Cast returns the votes without noise, for every class of every question. Each unit votes at the given
+// number of nearest questions. The result is private. Results of silos add up.
 func Cast(ctx context.Context, private Rows, questions blas32.General, votes int) ([]int64, error) {
 	if err := private.check(questions); err != nil {
 		return nil, err

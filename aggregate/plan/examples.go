@@ -22,7 +22,7 @@ type Example struct {
 }
 
 // PluralityExamples returns examples for votes without known labels. The class with the most votes counts as
-// correct, or the lowest of several such classes. The examples are private.
+// correct, the lowest in a tie. The examples are private.
 func PluralityExamples(votes []aggregate.Histogram) []Example {
 	examples := make([]Example, len(votes))
 	for i, h := range votes {
@@ -39,10 +39,10 @@ func PluralityExamples(votes []aggregate.Histogram) []Example {
 
 // Simulation draws example votes from public guesses, so planning has no privacy cost. The true label of a
 // query is uniform. Each query has its own probability x that a teacher is right, from a Beta distribution
-// with mean Accuracy. The variance of x is such that the events "teacher 1 is right" and "teacher 2 is
-// right" have the correlation Correlation. Given x, the teachers are independent. With probability
-// Confusion, a wrong vote is for one wrong class, which is drawn once per query. Otherwise it is for a
-// uniform wrong class. All teachers vote and are equally good.
+// with mean Accuracy. The variance of x is such that the answers of two teachers are right with correlation
+// Correlation. Given x, the teachers are independent. With probability Confusion, a wrong vote is for one
+// wrong class, which is drawn once per query. Otherwise it is for a uniform wrong class. All teachers vote
+// and are equally good.
 //
 // The defaults reproduce 250 kernel ridge teachers on MNIST with 240 images each: accuracy 0.85, correlation
 // 0.43, and 72 % of the wrong votes for one class. Their plurality is correct on 91.5 % of the queries.

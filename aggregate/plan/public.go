@@ -92,10 +92,9 @@ func (p Public) Expect(ctx context.Context, s aggregate.Setting) (Alternative, e
 type NoPlanError struct {
 	Goal Goal
 	Best Alternative // the best plan, if its only fault is too few labels
-	// Epsilon is the least epsilon for which a plan exists on a new ledger, with an error of at most 4 %, or
-	// +Inf above 1000. Teachers is the least number of equally good teachers for which a plan exists at the
-	// goal's epsilon, with an error of at most 6 %, or 0 if neither 50 times as many teachers nor 2^20
-	// teachers suffice.
+	// Epsilon is the least epsilon for which a plan exists on a new ledger, within 4 %, or +Inf above 1000.
+	// Teachers is the least number of equally good teachers at the goal's epsilon, within 6 %, or 0 if even
+	// very many do not suffice.
 	Epsilon  float64
 	Teachers int
 }

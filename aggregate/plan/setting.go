@@ -46,7 +46,7 @@ func (a Alternative) Accuracy() float64 {
 const maxPlannedNoise = 1 << 20
 
 // Evaluate returns the privacy cost of s at delta by the given accountant, and the expected labels for
-// queries that are drawn independently from examples.
+// queries that are drawn from examples.
 func Evaluate(ctx context.Context, examples []Example, s aggregate.Setting, by accountant.Method, delta float64) (Alternative, error) {
 	c, err := newCases(examples)
 	if err != nil {

@@ -12,8 +12,7 @@ import (
 // because it has the fewest good queries for the same mean. If the mean may be one half or less, all queries
 // may be tied, and no plan reaches the goal.
 
-// ShareSlack is the amount by which the accuracy may miss the goal on two kinds of simulated votes: at
-// LeastShare, and with some votes unanimous and all others split.
+// ShareSlack is the amount by which the accuracy may miss the goal on simulated votes at LeastShare.
 const ShareSlack = 0.04
 
 func (p Public) sharing(queries int) (worlds []world, err error) {

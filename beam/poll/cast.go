@@ -11,9 +11,8 @@ import (
 )
 
 // Teacher trains one teacher on the teacher's partition of the private data, and returns a class or
-// votes.Abstention for every query of the poll. A worker runs the function, and another worker repeats it if
-// the first is lost. So equal arguments must give equal votes, as with teachers.TrainPart. The string
-// settings, such as a path, is a part of the pipeline and must not contain keys.
+// votes.Abstention for every query of the poll. A second worker may repeat the call, so equal arguments must
+// give equal votes. The text settings, such as a path, must not contain keys.
 type Teacher func(ctx context.Context, settings string, teacher int) ([]int, error)
 
 // CastVotes trains each teacher of the poll p as a separate element, and returns a collection of [Vote]. The

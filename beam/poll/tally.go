@@ -234,7 +234,7 @@ func CountVotes(s beam.Scope, p Poll, votes beam.PCollection) Counts {
 }
 
 // CheckVotes makes the pipeline fail if votes are invalid or if two teachers have equal votes on all queries.
-// A vote is invalid if its teacher, class or query is not in the poll, or if the teacher already voted on the
+// A vote is invalid if the poll lacks the teacher, class or query, or has a vote of this teacher on this
 // query. The error contains a teacher, a query and the number of invalid votes, so it is as secret as the
 // votes. [WriteCounts] calls CheckVotes.
 func CheckVotes(s beam.Scope, c Counts) {

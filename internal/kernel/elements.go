@@ -18,9 +18,9 @@ func Rectify[T Float](dst, src []T) {
 	}
 }
 
-// Gate sets dst[i] to src[i] where y[i] is positive, and to 0 elsewhere. If y is the result of Rectify, and
-// src is the gradient for y, then dst is the gradient for the input of Rectify. For a NaN in y, its sign bit
-// decides. All slices have equal length. The slices dst and src may coincide.
+// Gate sets dst[i] to src[i] where y[i] is positive, and to 0 elsewhere. This is the gradient of Rectify with
+// result y. For a NaN in y, the sign bit decides. All slices have equal length. The slices dst and src may
+// coincide.
 func Gate[T Float](dst, y, src []T) {
 	match(len(y) == len(dst) && len(src) == len(dst))
 	done := whole[T](len(dst), 8)
@@ -93,8 +93,8 @@ func Centre(dst, src, mean []float32, scale float64, limit float32) {
 	}
 }
 
-// NotBelow returns the first index at which x - y, rounded, is NaN or at least floor, or len(x) if there is
-// none. The slices x and y have equal length.
+// NotBelow returns the first index at which x - y, rounded, is NaN or at least floor, or len(x). The slices x
+// and y have equal length.
 func NotBelow(x, y []float32, floor float32) int {
 	match(len(x) == len(y))
 	place := whole[float32](len(x), 8)

@@ -64,8 +64,8 @@ func AddInts(scaled []float64, total, noise []int64, scale float64) {
 	}
 }
 
-// Descend replaces every parameter x by x - rate (gradient + decay x), computed in float64 without fusing and
-// rounded to T. It reports whether all parameters are finite. Both slices have equal length.
+// Descend replaces every parameter x by x - rate (gradient + decay x), computed in float64 and rounded to T.
+// It reports whether all parameters are finite. Both slices have equal length.
 func Descend[T Float](parameters []T, gradient []float64, decay, rate float64) (finite bool) {
 	match(len(parameters) == len(gradient))
 	done := whole[T](len(parameters), 4)

@@ -32,9 +32,9 @@ func (m Mirror) check() {
 	match(m.M >= 1 && m.KE >= 1 && m.KO >= 0 && len(m.Even) == m.M*m.KE && len(m.Odd) == m.M*m.KO)
 }
 
-// MulStrips multiplies KE rows of strips of src by Even, and KO rows by Odd. The arguments even and odd
-// locate these strips. The strips in dst at the argument sum become the sums of both products, and those at
-// the argument difference their differences. If sum and difference are equal, dst holds the differences.
+// MulStrips multiplies KE rows of strips of src, at even, by Even, and KO rows, at odd, by Odd. It writes the
+// sums of the two products to dst at sum, and the differences at difference. If sum equals difference, dst
+// gets the differences.
 func (m Mirror) MulStrips(dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
 	if strips == 0 {
 		return
@@ -280,8 +280,8 @@ func (g *Groups) Add(out [GroupOutputs]int, first, second GroupInputs) {
 	}
 }
 
-// Mul computes the results of both matrices. If several groups have the same place, the last group determines
-// its result. If sum and difference are the same slice, it holds the differences.
+// Mul computes the results of both matrices. A place of several groups has the result of the last group. If
+// sum and difference are the same slice, it holds the differences.
 func (g *Groups) Mul(sum, difference, src []float32) {
 	g.check(sum, difference, src)
 	if len(g.out) == 0 {

@@ -158,8 +158,8 @@ type Broken struct {
 	Claimed     float64
 }
 
-// BrokenVariants returns incorrect sparse vector mechanisms by name, from Lyu, Su, Li 2017, section 3, and
-// from the tests of package svt. The argument scale is the threshold noise of variant threshold-only.
+// BrokenVariants returns incorrect sparse vector mechanisms by name (Lyu, Su, Li 2017, section 3). The
+// argument scale is the threshold noise of variant threshold-only.
 func BrokenVariants(scale float64) map[string]Broken {
 	laplace := func(scale float64) svt.Noise { return svt.Noise{Kind: svt.Laplace, Scale: scale} }
 	return map[string]Broken{

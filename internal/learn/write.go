@@ -249,8 +249,8 @@ type Formula struct {
 	TeX  string `json:"tex"`
 }
 
-// Number is a named scalar or vector of a step. The step's Index names the object that has one value in the
-// vector, such as a record; by default it is a class.
+// Number is a named scalar or vector of a step. A vector has one value for each object that the step's Index
+// names, by default a class.
 type Number struct {
 	Name   string    `json:"name"`
 	Values []float64 `json:"values"`

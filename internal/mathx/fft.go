@@ -17,19 +17,25 @@ type FFT struct {
 }
 
 // FFTError bounds the error of each output of one transform, in either direction, relative to the sum of the
-// moduli of the inputs. An output is a sum over a tree of butterflies (Higham, Accuracy and Stability of
-// Numerical Algorithms, 2nd ed., section 24.1). So the relative error that belongs to an input is the sum of
-// the errors on its path through the tree (see [fftUnits]). Each input has two paths, through the frequencies
-// k and N/2-k of the shorter transform. With the root w, the weights of these paths have moduli |1+iw|/2 and
-// |1-iw|/2, together at most sqrt 2.
-func FFTError(n int) float64 { return 1.42 * 0x1p-53 * fftUnits(n) }
+// moduli of the inputs.
+func FFTError(n int) float64 {
+	// An output is a sum over a tree of butterflies (Higham, Accuracy and Stability of Numerical Algorithms,
+	// 2nd ed., section 24.1). So the relative error that belongs to an input is the sum of the errors on its
+	// path through the tree (see [fftUnits]). Each input has two paths, through the frequencies k and N/2-k
+	// of the shorter transform. With the root w, the weights of these paths have moduli |1+iw|/2 and
+	// |1-iw|/2, together at most sqrt 2.
+	return 1.42 * 0x1p-53 * fftUnits(n)
+}
 
 // FFTNormError bounds the Euclidean norm of the error of one transform, relative to the norm of the exact
-// result. Let each of the r outputs of a butterfly have an error of at most e times the sum of the moduli of
-// the butterfly's inputs. Then the norm of the errors is at most r e times the norm of the inputs. The
-// butterfly itself scales the norm by sqrt r. So a unit of [fftUnits] counts at most sqrt r <= sqrt 5 times.
-// The two paths of an input preserve the norm.
-func FFTNormError(n int) float64 { return 9.0 / 4 * 0x1p-53 * fftUnits(n) }
+// result.
+func FFTNormError(n int) float64 {
+	// Let each of the r outputs of a butterfly have an error of at most e times the sum of the moduli of the
+	// butterfly's inputs. Then the norm of the errors is at most r e times the norm of the inputs. The
+	// butterfly itself scales the norm by sqrt r. So a unit of [fftUnits] counts at most sqrt r <= sqrt 5
+	// times. The two paths of an input preserve the norm.
+	return 9.0 / 4 * 0x1p-53 * fftUnits(n)
+}
 
 // fftUnits returns the relative error on one path through a transform, in units of 2^-53.
 func fftUnits(n int) float64 {
@@ -187,9 +193,11 @@ func (f *FFT) Return() {
 	pool.(*sync.Pool).Put(f)
 }
 
-// FFTLowError bounds the error of [FFT.ForwardLow], relative to the sum of the moduli of the inputs. The
-// errors in units of 2^-53 are: 0.75 for each of two roots, sqrt 5 for the product of the roots, 1 for the
-// product with the input, and 2 for a compensated sum (Higham, section 4.3). Together they are less than 6.8.
+// The errors in units of 2^-53 are: 0.75 for each of two roots, sqrt 5 for the product of the roots, 1 for
+// the product with the input, and 2 for a compensated sum (Higham, section 4.3). Together they are less than
+// 6.8.
+
+// FFTLowError bounds the error of [FFT.ForwardLow], relative to the sum of the moduli of the inputs.
 const FFTLowError = 7 * 0x1p-53
 
 // lowBlock is the number of roots that ForwardLow reads per input.

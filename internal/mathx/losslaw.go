@@ -9,10 +9,11 @@ import (
 type LossAtom struct{ Loss, LogMass float64 }
 
 // EpsilonOfLaw returns the least epsilon >= 0 for which E[(1 - e^{epsilon - L})_+] is at most delta, where L
-// is the privacy loss. For a number l, let A and B be the masses of the atoms with losses of at least l under
-// the first and the second distribution. The expectation is the maximum of A - e^epsilon B over l. So epsilon
-// is the maximum of log((A-delta)/B) over l. The code has masses in units of delta.
+// is the privacy loss.
 func EpsilonOfLaw(atoms []LossAtom, delta float64) float64 {
+	// For a number l, let A and B be the masses of the atoms with losses of at least l under the first and
+	// the second distribution. The expectation is the maximum of A - e^epsilon B over l. So epsilon is the
+	// maximum of log((A-delta)/B) over l. The code has masses in units of delta.
 	slices.SortFunc(atoms, func(a, b LossAtom) int { return cmp.Compare(b.Loss, a.Loss) })
 	logDelta := Log(delta)
 	// u bounds the relative errors of the masses, which come from the rounding of their logs.

@@ -35,9 +35,8 @@ type Linear struct {
 	Bias    []float64   `json:"bias"`    // one for each of Classes
 }
 
-// Mean is a weighted mean of the class probabilities of several models. The probabilities of a model are its
-// scores, clipped to [0, 1] and, unless all are 0, divided by their sum. Each probability p becomes (p +
-// Doubt)^Power before the probabilities of a model are divided by their sum again.
+// Mean is a weighted mean of the class probabilities of several models. A model's probabilities are its
+// clipped scores divided by their sum, then (p + Doubt)^Power divided by their sum.
 type Mean struct {
 	Doubt   float64  `json:"doubt"`
 	Members []Member `json:"members"`

@@ -28,10 +28,9 @@ const (
 )
 
 // Choose returns all methods with their expected results, best first.
-//
-// For tables, the shares are rounded means over all 29 tables of tables.py. On the seventeen tables FIT,
-// DP-SGD is best or within 1.5 points of the best, except on ringnorm, whose classes no plane separates.
 func Choose(n Numbers) []Choice {
+	// For tables, the shares are rounded means over all 29 tables of tables.py. On the seventeen tables FIT,
+	// DP-SGD is best or within 1.5 points of the best, except on ringnorm, whose classes no plane separates.
 	classes, votes := float64(n.Classes), n.Epsilon*float64(n.Units)/float64(n.Classes)
 	shape := fmt.Sprintf("%d classes and about %.0f directions of the rows: ", n.Classes, n.Directions)
 	linear, near, sample, teachers := 0.92, 0.81, 0.61, 0.67

@@ -54,14 +54,13 @@ func discordant(a, b, labels []int, classes int) (won, lost []float64) {
 
 // Paired compares the predictions a and b of two methods on the same rows. It returns the differences in
 // accuracy and in balanced accuracy, a minus b. Runs with the same index share a seed.
-//
-// For one run, the interval of accuracy is from McNemar's exact test. Among the rows that exactly one method
-// predicts correctly, the number of correct predictions by a is binomial (Clopper and Pearson 1934). The
-// interval of balanced accuracy is a normal approximation. It adds to each class one row that exactly one
-// method predicts correctly, and one other row (Agresti and Min 2005). For several runs, let h be the mean
-// half width of these intervals. Let t be the half width of Student's t interval for the mean of the runs'
-// differences. The half width of the result is sqrt(h^2 + t^2).
 func Paired(a, b [][]int, labels []int, classes int) (accuracy, balanced Interval) {
+	// For one run, the interval of accuracy is from McNemar's exact test. Among the rows that exactly one
+	// method predicts correctly, the number of correct predictions by a is binomial (Clopper and Pearson
+	// 1934). The interval of balanced accuracy is a normal approximation. It adds to each class one row that
+	// exactly one method predicts correctly, and one other row (Agresti and Min 2005). For several runs, let
+	// h be the mean half width of these intervals. Let t be the half width of Student's t interval for the
+	// mean of the runs' differences. The half width of the result is sqrt(h^2 + t^2).
 	rows, normal := ClassRows(labels, classes), distuv.UnitNormal.Quantile((1+Level)/2)
 	var halves [2][2]float64 // of accuracy and of balanced accuracy: below and above
 	var runs [2][]float64

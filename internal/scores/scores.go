@@ -114,8 +114,8 @@ func AUROC(of blas32.General, labels []int) *float64 {
 	return &area
 }
 
-// Areas returns the mean and the standard deviation of several results of [AUROC], or nil for both if one of
-// these results is nil.
+// Areas returns the mean and the standard deviation of several results of [AUROC], or nils if a result is
+// nil.
 func Areas(runs []*float64) (mean, sd *float64) {
 	all, sum := make([]float64, len(runs)), 0.0
 	for i, v := range runs {

@@ -219,9 +219,8 @@ func (r *Result) Charged(ctx context.Context, book *ledger.Ledger, account ledge
 	return nil
 }
 
-// Stage returns the labels of c as one stage of a run with several charges, and a function for the labels'
-// Result after the run. No other run may use the ledger. All noise in Setting must be set. c.Votes may be set
-// until the stage runs. Stage ignores Ledger and Expect.
+// Stage returns the labels of c as one stage of a run, and a function for their Result after the run. No
+// other run may use the ledger. All noise in Setting must be set. Stage ignores Ledger and Expect.
 func Stage(ctx context.Context, c *Config) (run.Stage, func(*run.Session, run.Done) (Result, error)) {
 	j := &job{}
 	ready := func() (err error) {

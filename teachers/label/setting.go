@@ -171,8 +171,8 @@ func (s setting) start(r *ledger.Reservation, key rng.Key) (answerFunc, error) {
 	}, nil
 }
 
-// BudgetError refuses a run over budget. Queries is the number of queries that would fit at this noise if all
-// are answered, or 0 if fewer queries would not cost less.
+// BudgetError refuses a run over budget. Queries is the number of queries that would fit at this noise, or 0
+// if fewer queries cost as much.
 type BudgetError struct {
 	*ledger.BudgetError
 	Queries int64

@@ -31,9 +31,8 @@ type Report struct {
 	Silent     []int   // teachers who never vote
 	Constant   []int   // teachers who voted on at least two queries, always for the same class
 	Duplicates [][]int // groups of teachers with equal votes, without silent and constant teachers
-	// ChanceDuplicates is the expected number of pairs of teachers with equal votes, if teachers vote
-	// independently with the ensemble's class frequencies on each query. Above MaxChance, equal teachers are
-	// no sign of a fault.
+	// ChanceDuplicates is the expected number of pairs of independent teachers with equal votes. Above
+	// MaxChance, equal teachers are no sign of a fault.
 	ChanceDuplicates float64
 }
 

@@ -290,9 +290,9 @@ func finite(x float64) bool { return x >= 0 && mathx.IsFinite(x) }
 //
 //	K = log E_{k ~ Bin(lambda+1, q)} exp((k^2 - k) r/2).
 //
-// This is the integer moment of Abadi et al. 2016 and Mironov, Talwar, Zhang 2019. By Theorem 5 of the latter
-// paper, the other direction has no larger moment, so K alone is the cost. q must be in (0, 1], r >= 0 and
-// lambda >= 1. The relative error of K is about 1e-14.
+// This is the integer moment of Abadi et al. 2016 and Mironov, Talwar, Zhang 2019. The reverse direction has
+// no larger moment (Mironov, Talwar, Zhang 2019, Theorem 5), so K alone is the cost. q must be in (0, 1], r
+// >= 0 and lambda >= 1. The relative error of K is about 1e-14.
 func LogMoment(lambda int, q, r float64) float64 {
 	return logOnePlus(logExcess(binomials(lambda+1, q), r))
 }

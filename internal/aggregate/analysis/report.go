@@ -58,7 +58,7 @@ type Costs struct {
 }
 
 // Exact holds sums of exact divergences over the queries, for each query at the neighbour with the largest
-// divergence. Forward is the direction of the published bounds. Both is the larger of both directions.
+// divergence. Forward is the direction of the published bounds. Both is the larger of the two directions.
 type Exact struct{ Forward, Both Epsilon }
 
 // Expected is the cost of the threshold tests plus the expected cost of the answers, as in papers on

@@ -65,12 +65,11 @@ func moved(relation accountant.Relation) float64 {
 }
 
 // Events returns the event of all edges and the event of all tables.
-//
-// Between neighbours, one count of a pair's table changes by one, or two counts if a unit is replaced. A
-// score is the L1 distance of the table to a constant, so the score changes by at most s = 1 or 2. Scores of
-// different edges may change in different directions, so all log-ratios lie in an interval of length
-// 2s/Scale, not s/Scale.
 func (t *Tree) Events() []accountant.Event {
+	// Between neighbours, one count of a pair's table changes by one, or two counts if a unit is replaced. A
+	// score is the L1 distance of the table to a constant, so the score changes by at most s = 1 or 2. Scores
+	// of different edges may change in different directions, so all log-ratios lie in an interval of length
+	// 2s/Scale, not s/Scale.
 	moves, edges := moved(t.cfg.Relation), int64(len(t.cfg.Bins)-1)
 	return []accountant.Event{
 		accountant.Repeated{Event: accountant.ExponentialMechanism{Epsilon: mathx.Up(2 * moves / t.cfg.Scale)}, Count: edges},
@@ -79,9 +78,9 @@ func (t *Tree) Events() []accountant.Event {
 }
 
 // Release chooses the edges and returns their noisy tables. The argument columns holds released noisy counts
-// of all columns. The argument cells has one row per unit, as for [Marginals.Release]. Release fails if a
-// reservation was used before, if the reservations charge other events than t.Events(), or if the ledger has
-// another relation than the configuration. Equal arguments and ledger entries give equal pairs.
+// of all columns. The argument cells has one row per unit, as for [Marginals.Release]. Release fails unless
+// the reservations are unused, charge t.Events(), and have the relation of the configuration. Equal arguments
+// and ledger entries give equal pairs.
 func (t *Tree) Release(edges, tables *ledger.Reservation, key rng.Key, columns [][]int64, cells [][]int) ([]Pair, error) {
 	if err := check(t.cfg.Bins, cells); err != nil {
 		return nil, err

@@ -44,8 +44,8 @@ func (p Plan) Note() string {
 	return "every unit votes at the question nearest to it"
 }
 
-// Futile reports whether labels are hardly better than random: the noise exceeds half the number of voters,
-// or units vote at more than half of the questions.
+// Futile reports whether labels are hardly better than random, because of too much noise or too few
+// questions.
 func (p Plan) Futile() bool {
 	if p.Sampled > 0 {
 		return 2*p.Sigma > float64(p.Near)
@@ -77,9 +77,8 @@ func eventOf[M interface{ Event() accountant.Event }](m M, err error) (accountan
 	return m.Event(), nil
 }
 
-// MostQuestions is the largest number of questions for rows that are not images, because more questions make
-// a student slower and hardly better. For images all questions are used: if every unit votes, questions have
-// no privacy cost, and label errors average out.
+// MostQuestions is the largest number of questions for rows that are not images. For images all questions are
+// used, because label errors average out.
 const MostQuestions = 2000
 
 // These are the parameters of private k-NN. The number of near units is nearShare times units/classes, and
@@ -118,11 +117,12 @@ const (
 	nearestFewest = 10 // questions per class
 )
 
-// Nearest plans votes of all units at their nearest questions. With T questions, n units and B votes per
-// unit, a question has nB/T votes on average. Let c be the noise for B = 1, so the noise for B votes is c
-// sqrt(B). The noise is a fraction r of the mean if B = (cT/(rn))^2. The mean has its largest allowed value a
-// if T = r^2 a n / c^2. If fewer questions exist, all are used.
+// Nearest plans votes of all units at their nearest questions.
 func Nearest(ctx context.Context, t Task) (Plan, error) {
+	// With T questions, n units and B votes per unit, a question has nB/T votes on average. Let c be the
+	// noise for B = 1, so the noise for B votes is c sqrt(B). The noise is a fraction r of the mean if B =
+	// (cT/(rn))^2. The mean has its largest allowed value a if T = r^2 a n / c^2. If fewer questions exist,
+	// all are used.
 	p, err := t.withLeastNoise(ctx, Plan{Questions: 1, Near: 1, Drawn: t.Drawn})
 	if err != nil {
 		return Plan{}, err

@@ -72,7 +72,7 @@ func (l Labels) abstain(least float64) {
 }
 
 // Table returns the labels as a table for release. Each row has a question, the class in a column named by
-// label, and the noisy votes per class if these are released.
+// label, and noisy votes per class if they are released.
 func (l Labels) Table(label string, questions []string, name func(class int) string, classes []string) table.Table {
 	t := table.Table{Header: []string{"query", label}}
 	if l.Counts.Classes > 0 {

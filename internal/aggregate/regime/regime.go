@@ -175,8 +175,8 @@ func leastAbove(enough func(x float64) bool) float64 {
 }
 
 // StabilityWinsFrom returns the least number of queries at which stable-svt needs a smaller gap than noisy
-// argmax, or 0 if it is above 2^40. The search starts at r.Unstable queries, and each step is 20 % larger,
-// rounded up. At every number of queries, stable-svt may refuse r.Unstable of them.
+// argmax, or 0 above 2^40. The result may be 20 % too large. At every number of queries, stable-svt may
+// refuse r.Unstable.
 func StabilityWinsFrom(ctx context.Context, r Regime) (int, error) {
 	r, err := r.withDefaults()
 	if err != nil {

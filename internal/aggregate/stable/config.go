@@ -152,8 +152,8 @@ func plurality(h aggregate.Histogram) (winner int, distance int64, err error) {
 	return winner, distance, nil
 }
 
-// RunLaw returns the distribution of a whole run. In law, the value of a query is -distance, and "above"
-// means a refusal. The queries of MStab are independent, so law is then empty and sequential is false.
+// RunLaw returns the distribution of a whole run, in which the value of a query is -distance, and "above"
+// means a refusal. The queries of MStab are independent, so MStab is not sequential.
 func (m *Mechanism) RunLaw() (law svt.Law, sequential bool) {
 	if m.test != nil {
 		return svt.Law{}, false

@@ -34,9 +34,8 @@ const (
 )
 
 // Fit returns the config with the least noise that least accepts. MStab may have Laplace or Gaussian noise,
-// and SVT may divide its noise differently between threshold and queries. Of these configs, Fit returns the
-// one with the smallest distance. The error matches ErrNoFit if the error of least matches
-// [accountant.ErrNoBracket] for all of these.
+// and SVT may divide its noise differently between threshold and queries. Fit returns the config with the
+// smallest distance. If no noise fits any config, the error matches ErrNoFit.
 func Fit(t Task, least aggregate.LeastNoise) (Config, error) {
 	if t.Success == 0 {
 		t.Success = 0.95

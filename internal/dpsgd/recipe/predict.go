@@ -35,8 +35,8 @@ type Card struct {
 	Encoder *dataset.Encoder `json:"encoder,omitempty"`
 	// Reading is the schema for reading new rows, if it was fitted on public rows.
 	Reading *dataset.Schema `json:"reading,omitempty"`
-	// Epsilon is a certified upper bound for this model alone, at Delta, for neighbours that differ by one
-	// added or removed Unit. It is nil for a model without privacy.
+	// Epsilon is a certified upper bound for this model alone, at Delta, for one added or removed Unit. It is
+	// nil for a model without privacy.
 	Epsilon *float64 `json:"epsilon,omitempty"`
 	Delta   float64  `json:"delta,omitempty"`
 	Unit    string   `json:"unit,omitempty"`

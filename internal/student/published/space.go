@@ -23,9 +23,8 @@ func Voters(ctx context.Context, s *dataset.Schema, p dataset.Pool, rows dataset
 	return neighbours.Rows{X: points, Y: rows.Y, Units: rows.Units, Classes: len(s.Classes)}, dense.Pick(pool, asked), nil
 }
 
-// Space returns the rows of a pool, and other rows, as points for measuring distances: the features that
-// students use. If the rows are no table and have many features, the points are projections on the leading
-// principal directions of the pool. A point depends only on its row and the pool.
+// Space returns the rows of a pool, and other rows, as points for measuring distances. Many features are
+// projected on the leading principal directions of the pool. A point depends only on its row and the pool.
 func Space(ctx context.Context, s *dataset.Schema, p dataset.Pool, rows dataset.Set) (pool, points student.Matrix, err error) {
 	e, pool, err := extract(ctx, s, p)
 	if err != nil {

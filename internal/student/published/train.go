@@ -110,8 +110,8 @@ func stream(l Labels) *rand.Rand {
 const nearlyAll = 0.95
 
 // Doubt returns a warning if the model may be no better than a constant prediction of the most frequent
-// class, and otherwise "". It warns if nearly all labels are of this class, or if its fraction of the labels
-// exceeds the accuracy in cross-validation. The text depends only on released and public data.
+// class, and otherwise "". It warns if nearly all labels are of this class, or if cross-validation is right
+// less often than this class. The text depends only on released and public data.
 func (m *Model) Doubt(l Labels) string {
 	class, most := l.majority()
 	held := m.HeldBack

@@ -33,8 +33,8 @@ type FolderRun[T any] struct {
 	Print func(g *Globals, result T) error
 }
 
-// CommandLine returns the identity of a run. The argument data is the path or name of the data, and held has
-// the contents of other files on the command line.
+// CommandLine returns the identity of a run on the data with this path or name. The list held has the
+// contents of further files on the command line.
 func (g *Globals) CommandLine(kind, data, command string, held ...any) run.Identity {
 	return run.Identity{Kind: kind, Command: command, Settings: struct {
 		Data    string `json:"data"`

@@ -110,8 +110,8 @@ func (g *Globals) Print(report any, tableIn func(table.Format) table.Table) erro
 	return tableIn(format).Write(g.Stdout, format)
 }
 
-// PrintRun writes the result of a run: report for format JSON, the table records for CSV, and otherwise the
-// table people and then the text below. In format Text, the text heading comes first.
+// PrintRun writes the result of a run: report for JSON, the table records for CSV, and otherwise the table
+// people with the texts heading and below.
 func (g *Globals) PrintRun(report any, records, people table.Table, heading, below string) error {
 	comment, format := "", g.ParsedFormat()
 	switch format {

@@ -119,9 +119,8 @@ func CollectAt(percent int) (restore func()) {
 	return func() { debug.SetGCPercent(before) }
 }
 
-// PrivateTask reads public rows and private rows in the same format into a task for one private model, and
-// prints how columns are used. All private rows are training rows. If scored is true, the public rows with
-// labels are the test rows.
+// PrivateTask reads public and private rows into a task for one private model, and prints how columns are
+// used. All private rows are training rows. If scored is true, the public rows with labels are the test rows.
 func PrivateTask(g *Globals, f *PairFlags, private string, scored bool) (dataset.Task, *dataset.Schema, dataset.Pool, error) {
 	fail := func(err error) (dataset.Task, *dataset.Schema, dataset.Pool, error) {
 		return dataset.Task{}, nil, dataset.Pool{}, FaultError(err, "data")
