@@ -18,31 +18,43 @@ const mostCells = 20_000 // cells of an answer that become features
 
 var seed = maphash.MakeSeed()
 
-// Outcome returns the features of an answer: each label with its query, the failure or the number of rows,
-// and a hash of the whole text. groups[q] is the same for queries with equal votes, whose labels have equal
-// distributions. Text that is neither JSON nor CSV has only its hash.
-func (a Answer) Outcome(groups []int) (o audit.Outcome) {
-	add := func(format string, args ...any) { o = append(o, unique.Make(fmt.Sprintf(format, args...))) }
+// Outcome returns what an audit compares: each label with its query, the failure or the number of rows, and a
+// hash of the whole text. groups[q] is the same for queries with equal votes, whose labels have equal
+// distributions. Rows without a query form a sample, whose order has no meaning. The mean of each column of
+// numbers, over equal queries or the sample, is compared too. Text that is neither JSON nor CSV has only its hash.
+func (a Answer) Outcome(groups []int) (o audit.Outcome[string]) {
+	add := func(format string, args ...any) {
+		o.Labels = append(o.Labels, unique.Make(fmt.Sprintf(format, args...)).Value())
+	}
 	add("hash %x", maphash.Bytes(seed, a.Text))
 	if a.Failure != "" {
 		add("%s", a.Failure)
 		return o
 	}
-	rows := 0
+	rows, sums := 0, map[string][2]float64{} // sum and number of values
 	readRows(a.Text, len(groups), func(row int, name, value string) {
 		rows = max(rows, row+1)
-		// Two digits of a fraction are kept, because a value that occurs only once is no evidence.
-		if x, err := strconv.ParseFloat(value, 64); err == nil && x != math.Trunc(x) {
-			value = strconv.FormatFloat(x, 'e', 1, 64)
-		}
+		group := -1
 		if row >= 0 && row < len(groups) {
-			row = groups[row]
+			group = groups[row]
 		}
-		if len(o) < mostCells {
-			add("query %d: %s %s", row, name, value)
+		x, err := strconv.ParseFloat(value, 64)
+		if whole := x == math.Trunc(x); err == nil && !math.IsNaN(x) && (group < 0 || !whole) {
+			mean := fmt.Sprintf("query %d: mean %s", group, name)
+			sums[mean] = [2]float64{sums[mean][0] + x, sums[mean][1] + 1}
+			if !whole { // two digits are kept, because a value that occurs only once is no evidence
+				value = strconv.FormatFloat(x, 'e', 1, 64)
+			}
+		}
+		if len(o.Labels) < mostCells {
+			add("query %d: %s %s", group, name, value)
 		}
 	})
 	add("%d rows", rows)
+	o.Numbers = make(map[string]float64, len(sums))
+	for name, s := range sums {
+		o.Numbers[name] = s[0] / s[1]
+	}
 	return o
 }
 

@@ -28,7 +28,7 @@ type Options struct {
 type Result struct {
 	audit.Finding
 	Input       string // name of the tested pair
-	Event       audit.Event
+	Event       string
 	Pairs       audit.Pairs // the tests alone
 	Failures    int         // failed runs of the labeller
 	Interrupted bool        // by the context
@@ -41,17 +41,12 @@ var ErrNoAnswer = errors.New("outside: every run failed")
 
 type trial struct {
 	Pair
-	outcomes [2][]audit.Outcome
-	event    audit.Event
-}
-
-func (t *trial) learn(opt Options) {
-	t.event = audit.LearnEvent(t.outcomes[0], t.outcomes[1], opt.Claim.Delta, opt.Samples)
+	audit.Trial[string]
 }
 
 // Audit tests a claim about a labeller. At most about a quarter of the samples select a pair of inputs: in
 // each round, all remaining pairs get equally many runs, and then the better half remains. All further runs
-// test the last pair. Its event is learned again, from earlier runs, whenever their number has doubled.
+// test the last pair.
 //
 // Audit stops when the claim is refuted, when all samples are used, or when ctx ends. The bound is correct in
 // each case (see [audit.Pairs]) if no run depends on what another run left behind.
@@ -59,18 +54,17 @@ func Audit(ctx context.Context, label Labeller, inputs []Pair, opt Options) (Res
 	r := Result{Finding: audit.Finding{Claim: opt.Claim, Alpha: opt.Alpha}}
 	var trials []*trial
 	for i, step := 0, 1+len(inputs)*32/opt.Samples; i < len(inputs); i += step {
-		trials = append(trials, &trial{Pair: inputs[i]})
+		trials = append(trials, &trial{inputs[i], audit.Trial[string]{Claim: opt.Claim, Alpha: opt.Alpha, Most: opt.Samples}})
 	}
-	run := func(t *trial, n int) error { return r.run(ctx, label, t, n, opt) }
 	for rounds := max(1, bits.Len(uint(len(trials)-1))); ; trials = trials[:(len(trials)+1)/2] {
 		for _, t := range trials {
-			if err := run(t, max(4, opt.Samples/4/rounds/len(trials))); err != nil || r.Interrupted {
+			if err := r.run(ctx, label, t, max(4, opt.Samples/4/rounds/len(trials)), opt); err != nil || r.Interrupted {
 				return r, err
 			}
-			t.learn(opt)
+			t.Learn()
 		}
-		slices.SortStableFunc(trials, func(s, t *trial) int { return cmp.Compare(t.event.Value, s.event.Value) })
-		if r.Failures == 2*r.Runs && trials[0].event.Value <= 0 {
+		slices.SortStableFunc(trials, func(s, t *trial) int { return cmp.Compare(t.Event.Value, s.Event.Value) })
+		if r.Failures == 2*r.Runs && trials[0].Event.Value <= 0 {
 			return r, fmt.Errorf("%w: %s: %s", ErrNoAnswer, r.failed.Failure, r.failed.Stderr)
 		}
 		if len(trials) <= 2 {
@@ -78,27 +72,15 @@ func Audit(ctx context.Context, label Labeller, inputs []Pair, opt Options) (Res
 		}
 	}
 	t := trials[0]
-	r.Input, r.Event = t.Name, t.event
-	selected := len(t.outcomes[0])
-	for learned, tested := selected, 0; r.Runs < opt.Samples && !r.Refuted() && !r.Interrupted; {
-		if selected+tested >= 2*learned {
-			learned = selected + tested
-			t.learn(opt)
-			r.Event = t.event
+	f, err := t.Test(func(n int, bound float64) error {
+		r.Epsilon = bound
+		if n = min(n, opt.Samples-r.Runs); n <= 0 || r.Interrupted || r.Refuted() {
+			return nil
 		}
-		if err := run(t, min(opt.Samples-r.Runs, max(8, tested/8))); err != nil {
-			return r, err
-		}
-		for ; selected+tested < len(t.outcomes[0]); tested++ {
-			first, second := t.event.Contains(t.outcomes[0][selected+tested]), t.event.Contains(t.outcomes[1][selected+tested])
-			if t.event.Swapped {
-				first, second = second, first
-			}
-			r.Pairs.Add(first, second)
-		}
-		r.Epsilon = max(r.Epsilon, r.Pairs.LowerBound(opt.Claim.Delta, opt.Alpha))
-	}
-	return r, nil
+		return r.run(ctx, label, t, n, opt)
+	})
+	r.Epsilon, r.Input, r.Event, r.Pairs = f.Epsilon, t.Name, t.Event.String(), t.Pairs
+	return r, err
 }
 
 // run adds n pairs of runs to a trial. If ctx ends, it adds those before the first one that is not finished.
@@ -109,7 +91,7 @@ func (r *Result) run(ctx context.Context, label Labeller, t *trial, n int, opt O
 	for i := range coins {
 		coins[i] = opt.Rand.IntN(2)
 	}
-	outcomes, errs := make([]audit.Outcome, 2*n), make([]error, 2*n)
+	outcomes, errs := make([]audit.Outcome[string], 2*n), make([]error, 2*n)
 	done := 0
 	var lock sync.Mutex
 	parallel.Each(opt.Parallel, 2*n, func(_, i int) {
@@ -136,7 +118,7 @@ func (r *Result) run(ctx context.Context, label Labeller, t *trial, n int, opt O
 		} else if err != nil {
 			return err
 		}
-		t.outcomes[0], t.outcomes[1] = append(t.outcomes[0], outcomes[i]), append(t.outcomes[1], outcomes[i+1])
+		t.Add(outcomes[i], outcomes[i+1])
 		r.Runs++
 	}
 	return nil

@@ -69,6 +69,7 @@ func Command(line string, timeout time.Duration) (Labeller, error) {
 			cmd.Args = append(cmd.Args, places.Replace(w))
 		}
 		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir}
+		endTogether(cmd)
 		cmd.WaitDelay = time.Second // for children of the program that keep its pipes open
 		stdout, stderr := bounded{left: largest}, bounded{left: 4096}
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -61,6 +62,13 @@ func TestCommandsRunAloneAndLeaveNothing(t *testing.T) {
 			assert.Error(t, err, line)
 		}
 	}
+	if runtime.GOOS != "windows" { // children end with the program
+		left := filepath.Join(t.TempDir(), "left")
+		label := testkit.Must(outside.Command(`sh -c "(sleep 1; touch `+left+`) & wait"`, 50*time.Millisecond))
+		require.Equal(t, "timeout", testkit.Must(label(context.Background(), in)).Failure)
+		time.Sleep(1500 * time.Millisecond)
+		assert.NoFileExists(t, left)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	_, err := testkit.Must(outside.Command("cat", time.Minute))(ctx, in)
@@ -102,11 +110,8 @@ func TestAddressesReceiveTheInput(t *testing.T) {
 }
 
 // features are those of an answer besides the hash of its text.
-func features(text string, groups ...int) (all []string) {
-	for _, f := range (outside.Answer{Text: []byte(text)}).Outcome(groups)[1:] {
-		all = append(all, f.Value())
-	}
-	return all
+func features(text string, groups ...int) []string {
+	return (outside.Answer{Text: []byte(text)}).Outcome(groups).Labels[1:]
 }
 
 func TestAnswersOfEveryForm(t *testing.T) {
@@ -118,7 +123,7 @@ func TestAnswersOfEveryForm(t *testing.T) {
 		"0.123,7\n":                             {"query 4:  1.2e-01", "query 4:  7", "1 rows"},
 		"[0, 1]":                                {"query 4:  0", "query 4:  1", "2 rows"},
 		`{"labels":[null,[2,0.123]]}`:           {"query 4: .labels <nil>", "query 4: .labels[0] 2", "query 4: .labels[1] 1.2e-01", "2 rows"},
-		`[{"label":"a"},{"label":"b"},{"x":1}]`: {"query 4: .label a", "query 4: .label b", "query 2: .x 1", "3 rows"},
+		`[{"label":"a"},{"label":"b"},{"x":1}]`: {"query 4: .label a", "query 4: .label b", "query -1: .x 1", "3 rows"},
 		`{"error":"x"}`:                         {"query -1: .error x", "0 rows"},
 		"":                                      {"0 rows"},
 		"\x00\"":                                {"query 4:  \x00\"", "1 rows"},
@@ -126,7 +131,7 @@ func TestAnswersOfEveryForm(t *testing.T) {
 	} {
 		require.Equal(t, want, features(text, 4, 4), text)
 	}
-	require.Equal(t, []string{"exit 2"}, []string{(outside.Answer{Failure: "exit 2", Text: []byte("1")}).Outcome([]int{0})[1].Value()})
+	require.Equal(t, []string{"exit 2"}, []string{(outside.Answer{Failure: "exit 2", Text: []byte("1")}).Outcome([]int{0}).Labels[1]})
 }
 
 func FuzzAnswer(f *testing.F) {

@@ -46,10 +46,10 @@ func TestBlackBoxLearnsRandomisedResponse(t *testing.T) {
 	}
 }
 
-// TestOneHalfLearnsAndTheOtherTests: two inputs with the same uniform law over 100 outputs, at claim 0. The
-// control repeats the first half of its runs, so that the event is tested on what it was learned from: that
-// alarms almost always.
-func TestOneHalfLearnsAndTheOtherTests(t *testing.T) {
+// TestEarlierRunsLearnAndLaterRunsTest: two inputs with the same uniform law over 100 outputs, at claim 0. The
+// control repeats its first runs, so that the event is tested on what it was learned from: that alarms almost
+// always.
+func TestEarlierRunsLearnAndLaterRunsTest(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	const n, audits = 2000, 100
 	alarms := func(repeated bool) (count int) {
@@ -57,8 +57,8 @@ func TestOneHalfLearnsAndTheOtherTests(t *testing.T) {
 			uniform := func() audit.Run[int] {
 				var seen []int
 				return func(run uint64) (int, error) {
-					if repeated && run >= n/2 {
-						return seen[run-n/2], nil
+					if repeated && run >= n/4 {
+						return seen[run%(n/4)], nil
 					}
 					seen = append(seen, rnd.IntN(100))
 					return seen[len(seen)-1], nil
@@ -90,29 +90,6 @@ func TestFalseAlarmsAreAsRareAsStated(t *testing.T) {
 	}
 	require.LessOrEqual(t, alarms, 262)
 	t.Logf("%d alarms of 1000 at alpha 0.2", alarms)
-}
-
-func TestLimitsCover(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(1, 60).Draw(t, "n")
-		p := rapid.Float64Range(1e-3, 0.999).Draw(t, "p")
-		alpha := math.Exp(rapid.Float64Range(math.Log(1e-12), math.Log(0.5)).Draw(t, "log alpha"))
-		law := distuv.Binomial{N: float64(n), P: p}
-		low, high := 0.0, 0.0
-		for k := range n + 1 {
-			lower, upper, err := audit.Count{Hits: k, Runs: n}.Limits(alpha)
-			require.NoError(t, err)
-			require.LessOrEqual(t, lower, upper)
-			if lower > p {
-				low += law.Prob(float64(k))
-			}
-			if upper < p {
-				high += law.Prob(float64(k))
-			}
-		}
-		require.LessOrEqual(t, low, alpha/2*(1+1e-9))
-		require.LessOrEqual(t, high, alpha/2*(1+1e-9))
-	})
 }
 
 func logs(ps ...float64) []float64 {
@@ -230,19 +207,6 @@ func TestWhatIsNoAuditIsRefused(t *testing.T) {
 }
 
 type golden struct {
-	ClopperPearson struct {
-		Entries []struct {
-			K1       int     `json:"k1"`
-			N1       int     `json:"n1"`
-			K0       int     `json:"k0"`
-			N0       int     `json:"n0"`
-			Delta    float64 `json:"delta"`
-			Alpha    float64 `json:"alpha"`
-			P1Lower  float64 `json:"p1_lower"`
-			P0Upper  float64 `json:"p0_upper"`
-			EpsLower float64 `json:"eps_lower"`
-		} `json:"entries"`
-	} `json:"clopper_pearson"`
 	OneRun struct {
 		Entries []struct {
 			M          int                `json:"m"`
@@ -253,15 +217,6 @@ type golden struct {
 			EpsLower95 float64            `json:"eps_lower_95"`
 		} `json:"entries"`
 	} `json:"one_run"`
-	Power []struct {
-		Variant      string             `json:"variant"`
-		ClaimedEps   float64            `json:"claimed_eps"`
-		ClaimedDelta float64            `json:"claimed_delta"`
-		P            float64            `json:"p"`
-		Q            float64            `json:"q"`
-		Lower        map[string]float64 `json:"eps_lower_at_expected_counts"`
-		Detected     map[string]bool    `json:"detected"`
-	} `json:"power"`
 }
 
 func readGolden(t *testing.T) (g golden) {
@@ -278,21 +233,6 @@ func near(t *testing.T, want, got float64, what ...any) {
 	require.InEpsilon(t, want, got, 1e-9, what...)
 }
 
-func TestClopperPearsonLimits(t *testing.T) {
-	for _, e := range readGolden(t).ClopperPearson.Entries {
-		on, beside := audit.Count{Hits: e.K1, Runs: e.N1}, audit.Count{Hits: e.K0, Runs: e.N0}
-		lower, _, err := on.Limits(e.Alpha)
-		require.NoError(t, err)
-		near(t, e.P1Lower, lower)
-		require.LessOrEqual(t, lower, e.P1Lower, "rounded outwards")
-		_, upper, err := beside.Limits(e.Alpha)
-		require.NoError(t, err)
-		near(t, e.P0Upper, upper)
-		require.GreaterOrEqual(t, upper, e.P0Upper, "rounded outwards")
-		near(t, e.EpsLower, testkit.Must(audit.LowerBound(on, beside, e.Delta, e.Alpha)))
-	}
-}
-
 func TestOneRunPValues(t *testing.T) {
 	for _, e := range readGolden(t).OneRun.Entries {
 		g := audit.Guesses{Canaries: e.M, Made: e.R, Right: e.V}
@@ -301,18 +241,6 @@ func TestOneRunPValues(t *testing.T) {
 			near(t, want, p, "%+v at epsilon %s", g, text)
 		}
 		near(t, e.EpsLower95, testkit.Must(audit.OneRun(g, audit.Claim{Epsilon: 1, Delta: e.Delta}, 0.05)).Epsilon)
-	}
-}
-
-func TestPowerOfKnownEvents(t *testing.T) {
-	for _, v := range readGolden(t).Power {
-		for text, want := range v.Lower {
-			runs := testkit.Must(strconv.Atoi(text))
-			expected := func(p float64) audit.Count { return audit.Count{Hits: int(p*float64(runs) + 0.5), Runs: runs} }
-			bound := testkit.Must(audit.LowerBound(expected(v.P), expected(v.Q), v.ClaimedDelta, 1e-4))
-			near(t, want, bound, "%s, %d runs", v.Variant, runs)
-			require.Equal(t, v.Detected[text], bound > v.ClaimedEps, "%s, %d runs", v.Variant, runs)
-		}
 	}
 }
 
@@ -329,5 +257,5 @@ func ExampleBlackBox() {
 		return
 	}
 	fmt.Printf("at least %.1f, refuted: %v\n", finding.Epsilon, finding.Refuted())
-	// Output: at least 2.0, refuted: true
+	// Output: at least 2.1, refuted: true
 }

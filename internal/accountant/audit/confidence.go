@@ -7,73 +7,13 @@ import (
 	"iter"
 	"math"
 	"slices"
-
-	"gonum.org/v1/gonum/mathext"
-
-	"github.com/pate-go/pate/internal/mathx"
 )
-
-// Count contains the number of independent runs, and the number of runs in which an event happened (Hits).
-type Count struct{ Hits, Runs int }
-
-func (c Count) validate() error {
-	if c.Runs < 1 || c.Hits < 0 || c.Hits > c.Runs {
-		return fmt.Errorf("audit: %d of %d runs is no count", c.Hits, c.Runs)
-	}
-	return nil
-}
-
-// Limits returns the Clopper-Pearson limits of the event's probability, rounded outwards. Each limit is wrong
-// with probability at most alpha/2.
-func (c Count) Limits(alpha float64) (lower, upper float64, err error) {
-	if err := cmp.Or(c.validate(), validateAlpha(alpha)); err != nil {
-		return 0, 0, err
-	}
-	upper = 1 - c.complement().lowerLimit(alpha) + 1e-14
-	if c.Hits == 0 { // closed form
-		upper = -math.Expm1(math.Log(alpha/2) / float64(c.Runs))
-	}
-	return c.lowerLimit(alpha) * (1 - rounding), math.Min(upper*(1+rounding), 1), nil
-}
-
-func (c Count) complement() Count { return Count{c.Runs - c.Hits, c.Runs} }
-
-// lowerLimit returns the p with P[Bin(n, p) >= k] = I_p(k, n-k+1) = alpha/2.
-func (c Count) lowerLimit(alpha float64) float64 {
-	if c.Hits == 0 {
-		return 0
-	}
-	k, n := float64(c.Hits), float64(c.Runs)
-	return math.Nextafter(mathx.Bisect(func(p float64) bool { return mathext.RegIncBeta(k, n-k+1, p) > alpha/2 }, 0, k/n), 0)
-}
-
-// rounding bounds the relative error of a limit.
-const rounding = 1e-11
 
 func validateAlpha(alpha float64) error {
 	if !(alpha >= 1e-12 && alpha <= 0.5) {
 		return fmt.Errorf("audit: the chance of a false alarm must be in [1e-12, 1/2], not %g", alpha)
 	}
 	return nil
-}
-
-// LowerBound returns max(0, log((L - delta)/U)), a lower bound on epsilon at delta. L is the lower limit of
-// the probability of an event on one input, whose count is the argument on. U is the upper limit on a
-// neighbour, whose count is the argument beside. The event must be chosen in advance. The bound exceeds the
-// true epsilon with probability at most alpha.
-func LowerBound(on, beside Count, delta, alpha float64) (float64, error) {
-	if !(delta >= 0 && delta < 1) {
-		return 0, fmt.Errorf("audit: delta must be in [0, 1), not %g", delta)
-	}
-	low, _, err := on.Limits(alpha)
-	if err != nil {
-		return 0, err
-	}
-	_, high, err := beside.Limits(alpha)
-	if err != nil {
-		return 0, err
-	}
-	return math.Max(0, math.Log(math.Max(0, low-delta)/high)), nil
 }
 
 // Claim states that a mechanism is (Epsilon, Delta)-differentially private.

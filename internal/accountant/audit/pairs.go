@@ -3,14 +3,21 @@ package audit
 import (
 	"math"
 
-	"gonum.org/v1/gonum/floats"
-
 	"github.com/pate-go/pate/internal/mathx"
 )
 
 // Pairs counts pairs of runs by the runs in which an event happened. The first run of a pair is on one input,
 // and the second run is on a neighbour.
-type Pairs struct{ Both, First, Second, Neither int }
+type Pairs struct {
+	Both, First, Second, Neither int
+
+	wealth []float64 // logarithm of the wealth of the gambler against each epsilon k/perUnit, after all bets
+}
+
+const (
+	perUnit = 128
+	largest = 16 // epsilon; with 2^31 pairs no larger bound is possible
+)
 
 // Add counts one pair. The arguments report whether the event happened in its runs.
 func (p *Pairs) Add(first, second bool) {
@@ -26,43 +33,69 @@ func (p *Pairs) Add(first, second bool) {
 	}
 }
 
-// LowerBound returns a lower bound on epsilon at delta. With probability at least 1 - alpha, the bound is
-// correct after every pair at once, so an audit may stop at any time. The event and the inputs of a pair may
-// be chosen from all earlier pairs.
+func (p *Pairs) total() int { return p.Both + p.First + p.Second + p.Neither }
+
+// Bet adds a batch of pairs. The arguments p1 and q1, in (0, 1), are the probabilities of the event in the
+// first and in the second run, as expected before the batch from earlier pairs.
 //
-// If a mechanism is (epsilon, delta)-differentially private, then the gain of a pair,
-//
-//	1{event in the first run} - e^epsilon 1{event in the second run} - delta,
-//
-// has an expectation of at most 0. Gamblers start with 1 in total, and each bets a fixed number of times the
-// gain on every pair, so their total wealth is a supermartingale. It reaches 1/alpha with probability at most
-// alpha (Ville 1939; Waudby-Smith and Ramdas 2024). A gambler who could lose more than everything at epsilon
-// does not bet. Hence the wealth decreases in epsilon, and the bound is where it falls below 1/alpha.
-func (p Pairs) LowerBound(delta, alpha float64) float64 {
-	poor := func(epsilon float64) bool { return p.logWealth(epsilon, delta) < rounding-math.Log(alpha) }
-	if poor(0) {
-		return 0
+// Let H be the set of probabilities (p, q) with p <= e^epsilon q + delta and 1-q <= e^epsilon (1-p) + delta.
+// It contains the true probabilities if the claim is true. The gambler against epsilon multiplies the wealth
+// by A B, the likelihood ratio of (p1, q1) to its nearest point (p0, q0) in H by Kullback-Leibler divergence:
+// A is the ratio of the first run and B of the second. Because H is convex and (p0, q0) is nearest, A and B
+// have expectations of sum at most 2 at every point of H. So the product of the expectations is at most 1, and
+// the runs are independent (Turner, Ly and Grünwald 2024). A wealth that starts at 1 reaches 1/alpha with
+// probability at most alpha (Ville 1939). This holds although events and inputs are chosen from earlier pairs.
+func (p *Pairs) Bet(batch Pairs, p1, q1, delta float64) {
+	if p.wealth == nil {
+		p.wealth = make([]float64, largest*perUnit+1)
 	}
-	below, _ := mathx.Halve(60, poor, 0, gamblers*math.Ln2/2+1)
-	return below
+	p.Both, p.First, p.Second, p.Neither = p.Both+batch.Both, p.First+batch.First, p.Second+batch.Second, p.Neither+batch.Neither
+	for k := range p.wealth {
+		p0, q0 := nearest(p1, q1, math.Exp(float64(k)/perUnit), delta)
+		if p0 == p1 && q0 == q1 { // also for larger epsilon
+			return
+		}
+		p.wealth[k] += float64(batch.Both+batch.First)*math.Log(p1/p0) + float64(batch.Second+batch.Neither)*math.Log((1-p1)/(1-p0)) +
+			float64(batch.Both+batch.Second)*math.Log(q1/q0) + float64(batch.First+batch.Neither)*math.Log((1-q1)/(1-q0))
+	}
 }
 
-// gamblers is the number of gamblers. Gambler k bets 2^(-k/2).
-const gamblers = 48
-
-func (p Pairs) logWealth(epsilon, delta float64) float64 {
-	var logs []float64
-	growth := math.Exp(epsilon)
-	for k := range gamblers {
-		bet := math.Exp2(-float64(k) / 2)
-		if bet*(growth+delta) >= 1 {
-			continue
+// LowerBound returns the largest epsilon k/perUnit up to which every gambler has at least 1/alpha, or 0. At
+// the true epsilon, or just above it, there is one gambler. So with probability at least 1 - alpha, the bound
+// is correct after every batch at once, and an audit may stop at any time.
+func (p *Pairs) LowerBound(alpha float64) (epsilon float64) {
+	for k, log := range p.wealth {
+		if log < 1e-9-math.Log(alpha) { // 1e-9 is for rounding
+			break
 		}
-		logs = append(logs, float64(p.Both)*math.Log1p(bet*(1-growth-delta))+float64(p.First)*math.Log1p(bet*(1-delta))+
-			float64(p.Second)*math.Log1p(-bet*(growth+delta))+float64(p.Neither)*math.Log1p(-bet*delta))
+		epsilon = float64(k) / perUnit
 	}
-	if len(logs) == 0 {
-		return math.Inf(-1)
+	return epsilon
+}
+
+// nearest returns the point of H that is nearest to (p1, q1). The argument growth is e^epsilon.
+func nearest(p1, q1, growth, delta float64) (p0, q0 float64) {
+	within := func(p, q float64) bool { return p <= growth*q+delta }
+	more, less := within(p1, q1), within(1-q1, 1-p1) // the two conditions
+	if more && less {
+		return p1, q1
 	}
-	return floats.LogSumExp(logs) - math.Log(gamblers)
+	if p0, q0 = onLine(p1, q1, growth, delta); !more && within(1-q0, 1-p0) {
+		return p0, q0
+	}
+	if q0, p0 = onLine(1-q1, 1-p1, growth, delta); !less && within(1-p0, 1-q0) {
+		return 1 - p0, 1 - q0
+	}
+	p0 = (growth + delta) / (growth + 1) // both lines meet here
+	return p0, 1 - p0
+}
+
+// onLine returns the nearest point with p = growth q + delta. There the divergence has the derivative 0.
+func onLine(p1, q1, growth, delta float64) (p, q float64) {
+	rising := func(q float64) bool {
+		p := growth*q + delta
+		return growth*(p-p1)/(p*(1-p))+(q-q1)/(q*(1-q)) > 0
+	}
+	q = mathx.Bisect(rising, 0, (1-delta)/growth)
+	return growth*q + delta, q
 }

@@ -1,30 +1,58 @@
 package audit
 
 import (
-	"cmp"
-	"maps"
+	"fmt"
 	"math"
 	"slices"
-	"strings"
-	"unique"
 )
 
-// Outcome is the output of one run as a multiset of features, such as the label of one query.
-type Outcome []unique.Handle[string]
+// Outcome is the output of one run: labels, of which some may be equal, and named numbers.
+type Outcome[F comparable] struct {
+	Labels  []F
+	Numbers map[F]float64
+}
 
-// Event contains all outcomes whose score, the sum of their features' weights, is at least a limit. A weight
-// estimates how much a feature changes the logarithm of the likelihood ratio. For independent features the
-// best events have this form (Neyman, Pearson).
-type Event struct {
+// Event contains all outcomes whose score, the sum of their features' weights, is at least a limit. A feature
+// is a label, or that a number is at least its median, or below it. A weight estimates how much a feature
+// changes the logarithm of the likelihood ratio. For independent features the best events have this form
+// (Neyman, Pearson).
+type Event[F comparable] struct {
 	Swapped bool    // the event is more probable on the second input
 	Value   float64 // expected lower bound, for comparisons
 
-	weights map[unique.Handle[string]]float64
+	medians map[F]float64
+	weights map[feature[F]]float64
 	limit   float64
+	hits    [2]int // of runs earlier runs on each input, the likelier one first
+	runs    int
 }
 
-func (e Event) score(o Outcome) (sum float64) {
-	for _, f := range o {
+type feature[F comparable] struct {
+	of   F
+	side string // of the median, or "" for a label
+}
+
+func (e *Event[F]) features(o Outcome[F]) func(yield func(feature[F]) bool) {
+	return func(yield func(feature[F]) bool) {
+		for _, l := range o.Labels {
+			if !yield(feature[F]{l, ""}) {
+				return
+			}
+		}
+		for name, x := range o.Numbers {
+			side := " below "
+			if x >= e.medians[name] {
+				side = " from "
+			}
+			if !yield(feature[F]{name, side}) {
+				return
+			}
+		}
+	}
+}
+
+func (e *Event[F]) score(o Outcome[F]) (sum float64) {
+	for f := range e.features(o) {
 		sum += e.weights[f]
 	}
 	if e.Swapped {
@@ -33,37 +61,54 @@ func (e Event) score(o Outcome) (sum float64) {
 	return math.Round(sum*1e6) / 1e6 // the order of the features does not matter
 }
 
-// Contains reports whether the outcome o is in the event.
-func (e Event) Contains(o Outcome) bool { return e.weights != nil && e.score(o) >= e.limit }
-
-// String returns the feature with the largest weight.
-func (e Event) String() string {
-	of := func(f unique.Handle[string]) float64 { return e.score(Outcome{f}) }
-	features := slices.SortedFunc(maps.Keys(e.weights), func(f, g unique.Handle[string]) int {
-		return cmp.Or(cmp.Compare(of(g), of(f)), strings.Compare(g.Value(), f.Value()))
-	})
-	if len(features) == 0 {
-		return ""
+// contains reports whether the event happened in both runs of pair i, the likelier one first.
+func (e *Event[F]) contains(runs [2][]Outcome[F], i int) (on, beside bool) {
+	on, beside = e.score(runs[0][i]) >= e.limit, e.score(runs[1][i]) >= e.limit
+	if e.Swapped {
+		on, beside = beside, on
 	}
-	return features[0].Value()
+	return on, beside
 }
 
-// LearnEvent chooses an event for tests with the given number of pairs. The arguments first and second hold
-// the outcomes of earlier pairs. Weights fit the outcomes that they come from too well. Unless features are
-// few, LearnEvent therefore takes the weights from one half of the pairs and the limit from the other half.
-func LearnEvent(first, second []Outcome, delta float64, tests int) Event {
-	scored := [2][]Outcome{first, second}
-	weights := estimate(scored)
-	if 100*len(weights) > len(first) {
-		half := len(first) / 2
-		weights = estimate([2][]Outcome{first[:half], second[:half]})
-		scored = [2][]Outcome{first[half:], second[half:]}
+// expected returns the estimated probabilities of the event, the larger one first.
+func (e *Event[F]) expected() (on, beside float64) {
+	n := float64(e.runs) + 1
+	return (float64(e.hits[0]) + 0.5) / n, (float64(e.hits[1]) + 0.5) / n
+}
+
+// String returns the feature with the largest weight.
+func (e Event[F]) String() (name string) {
+	sign := 1.0
+	if e.Swapped {
+		sign = -1
 	}
-	best := Event{Value: math.Inf(-1)}
-	n := len(scored[0])
+	best := math.Inf(-1)
+	for f, w := range e.weights {
+		text := fmt.Sprint(f.of)
+		if f.side != "" {
+			text = fmt.Sprintf("%v%s%.4g", f.of, f.side, e.medians[f.of])
+		}
+		if w *= sign; w > best || w == best && text < name {
+			best, name = w, text
+		}
+	}
+	return name
+}
+
+// learn chooses an event for tests with the given number of pairs, from earlier pairs. Weights fit the
+// outcomes that they come from too well. Unless features are few, learn therefore takes the weights from one
+// half of the pairs and the limit from the other half.
+func learn[F comparable](runs [2][]Outcome[F], delta, alpha float64, tests int) (best Event[F]) {
+	e, scored := estimated(runs), runs
+	if n := len(runs[0]); 100*len(e.weights) > n {
+		e = estimated([2][]Outcome[F]{runs[0][:n/2], runs[1][:n/2]})
+		scored = [2][]Outcome[F]{runs[0][n/2:], runs[1][n/2:]}
+	}
+	best.Value = math.Inf(-1)
+	e.runs = len(scored[0])
 	// z is the width of the limits in the tests, but no event is chosen for a few outcomes.
-	z := math.Max(1, 4*math.Sqrt(float64(n)/float64(max(1, tests))))
-	for _, e := range []Event{{weights: weights}, {weights: weights, Swapped: true}} {
+	z := math.Max(1, math.Sqrt(-2*math.Log(alpha)*float64(e.runs)/float64(max(1, tests))))
+	for range 2 {
 		var scores [2][]float64
 		for side := range scored {
 			for _, o := range scored[side] {
@@ -75,24 +120,39 @@ func LearnEvent(first, second []Outcome, delta float64, tests int) Event {
 			slices.Reverse(scores[:])
 		}
 		for _, e.limit = range slices.Compact(slices.Clone(scores[0])) {
-			on, _ := slices.BinarySearch(scores[0], e.limit)
-			beside, _ := slices.BinarySearch(scores[1], e.limit)
-			low, _ := wilson(n-on, n, z)
-			_, high := wilson(n-beside, n, z)
+			for side := range scores {
+				below, _ := slices.BinarySearch(scores[side], e.limit)
+				e.hits[side] = e.runs - below
+			}
+			low, _ := wilson(e.hits[0], e.runs, z)
+			_, high := wilson(e.hits[1], e.runs, z)
+			// If no event gives a positive bound, the value still ranks the events.
 			if e.Value = math.Log(math.Max(low-delta, 1e-300) / high); e.Value > best.Value {
 				best = e
 			}
 		}
+		e.Swapped = true
 	}
 	return best
 }
 
-// estimate returns the weights of all features. It shrinks them towards 0 (James and Stein 1961).
-func estimate(outcomes [2][]Outcome) map[unique.Handle[string]]float64 {
-	counts := map[unique.Handle[string]]*[2]float64{}
-	for side := range outcomes {
-		for _, o := range outcomes[side] {
-			for _, f := range o {
+// estimated returns an event with the medians of all numbers and the weights of all features. It shrinks the
+// weights towards 0 (James and Stein 1961).
+func estimated[F comparable](runs [2][]Outcome[F]) Event[F] {
+	e := Event[F]{medians: map[F]float64{}, weights: map[feature[F]]float64{}}
+	values, counts := map[F][]float64{}, map[feature[F]]*[2]float64{}
+	for _, o := range slices.Concat(runs[:]...) {
+		for name, x := range o.Numbers {
+			values[name] = append(values[name], x)
+		}
+	}
+	for name, xs := range values {
+		slices.Sort(xs)
+		e.medians[name] = xs[len(xs)/2]
+	}
+	for side := range runs {
+		for _, o := range runs[side] {
+			for f := range e.features(o) {
 				if counts[f] == nil {
 					counts[f] = new([2]float64)
 				}
@@ -100,11 +160,17 @@ func estimate(outcomes [2][]Outcome) map[unique.Handle[string]]float64 {
 			}
 		}
 	}
-	weights := make(map[unique.Handle[string]]float64, len(counts))
 	for f, c := range counts {
 		on, beside := c[0]+0.5, c[1]+0.5
 		w, variance := math.Log(on/beside), 1/on+1/beside
-		weights[f] = w * math.Max(0, 1-variance/(w*w))
+		e.weights[f] = w * math.Max(0, 1-variance/(w*w))
 	}
-	return weights
+	return e
+}
+
+func wilson(hits, runs int, z float64) (lower, upper float64) {
+	n, p := float64(runs), float64(hits)/float64(runs)
+	centre := p + z*z/(2*n)
+	width := z * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
+	return (centre - width) / (1 + z*z/n), (centre + width) / (1 + z*z/n)
 }

@@ -27,6 +27,7 @@ type auditFlags struct {
 
 func New(g *shell.Globals) *cobra.Command {
 	var f auditFlags
+	var ofOutside []string // flags that need --command or --url
 	cmd := shell.Command("audit", "", cobra.NoArgs, func(cmd *cobra.Command, _ []string) error {
 		targets, err := auditTargets(f, cmd.Flags().Changed("suite"))
 		if err != nil {
@@ -37,11 +38,11 @@ func New(g *shell.Globals) *cobra.Command {
 		}
 		given := cmd.Flags().Changed
 		foreign := f.outside.command+f.outside.url != ""
-		misplaced := slices.IndexFunc(outsideNames, given)
+		misplaced := slices.IndexFunc(ofOutside, given)
 		if err := shell.Refuse("",
 			shell.If(foreign && (given("suite") || given("broken")),
 				"--suite and --broken are for the mechanisms of pate, not for --command or --url"),
-			shell.If(!foreign && misplaced >= 0, "--%s needs --command or --url", outsideNames[max(misplaced, 0)]),
+			shell.If(!foreign && misplaced >= 0, "--%s needs --command or --url", ofOutside[max(misplaced, 0)]),
 			shell.If(foreign && f.samples > 0 && f.samples < 16, "--samples %d: with --command or --url it must be at least 16", f.samples),
 			shell.If(f.samples < 0 || f.samples == 1 || f.samples > 1<<30,
 				"--samples %d: the number of samples of each input must be from 2 to 2^30", f.samples),
@@ -70,7 +71,7 @@ func New(g *shell.Globals) *cobra.Command {
 		return auditVerdict(g, results)
 	})
 	shell.Declare(cmd.Flags(), "audit", shell.To{"samples": &f.samples, "alpha": &f.alpha, "list": &f.list, "delta": &g.Delta})
-	f.outside.declare(cmd)
+	ofOutside = f.outside.declare(cmd)
 	cmd.Flags().StringSliceVar(&f.suite, "suite", []string{"default"},
 		"targets to audit: default, trained, museum, or names that --list prints")
 	cmd.Flags().StringSliceVar(&f.broken, "broken", nil,

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,15 +28,14 @@ type outsideFlags struct {
 	timeout                                     time.Duration
 }
 
-// outsideNames are the flags that need --command or --url.
-var outsideNames = []string{"attacker", "votes", "table", "label", "counts", "epsilon", "copies", "parallel", "timeout", "teachers", "classes",
-	"queries"}
-
-func (f *outsideFlags) declare(cmd *cobra.Command) {
-	shell.Declare(cmd.Flags(), "audit outside", shell.To{"command": &f.command, "url": &f.url, "attacker": &f.attacker, "votes": &f.votes,
-		"table": &f.table, "label": &f.label, "counts": &f.Counts, "epsilon": &f.epsilon, "copies": &f.copies, "parallel": &f.parallel,
-		"timeout": &f.timeout, "teachers": &f.Teachers, "classes": &f.Classes, "queries": &f.Queries})
+// declare returns the names of the flags.
+func (f *outsideFlags) declare(cmd *cobra.Command) []string {
+	flags := shell.To{"command": &f.command, "url": &f.url, "attacker": &f.attacker, "votes": &f.votes, "table": &f.table,
+		"label": &f.label, "counts": &f.Counts, "epsilon": &f.epsilon, "copies": &f.copies, "parallel": &f.parallel,
+		"timeout": &f.timeout, "teachers": &f.Teachers, "classes": &f.Classes, "queries": &f.Queries}
+	shell.Declare(cmd.Flags(), "audit outside", flags)
 	shell.EpsilonIsNoBudget(cmd)
+	return slices.Sorted(maps.Keys(flags))
 }
 
 func (f *outsideFlags) labeller() (outside.Labeller, error) {
@@ -138,12 +139,12 @@ func writeOutside(g *shell.Globals, r outside.Result) error {
 		claim, verdict = nil, "measured"
 	}
 	out := shell.Object{"schema", "pate.audit-outside/1", "alpha", r.Alpha, "epsilon", claim, "delta", r.Claim.Delta, "epsilon_lower", r.Epsilon,
-		"runs", r.Runs, "failed_runs", r.Failures, "refuted", r.Refuted(), "interrupted", r.Interrupted, "input", r.Input, "event", r.Event.String(),
+		"runs", r.Runs, "failed_runs", r.Failures, "refuted", r.Refuted(), "interrupted", r.Interrupted, "input", r.Input, "event", r.Event,
 		"pairs", r.Pairs}
 	return g.Print(out, func(table.Format) table.Table {
 		t := shell.TableOf("runs", "failed", "claim", "delta", "at least", "<verdict", "<input", "<event")
 		t.Rows = [][]string{{fmt.Sprint(r.Runs), fmt.Sprint(r.Failures), fmt.Sprint(r.Claim.Epsilon), fmt.Sprint(r.Claim.Delta),
-			fmt.Sprintf("%.4f", r.Epsilon), verdict, r.Input, r.Event.String()}}
+			fmt.Sprintf("%.4f", r.Epsilon), verdict, r.Input, r.Event}}
 		return t
 	})
 }

@@ -1,0 +1,14 @@
+//go:build unix
+
+package outside
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// endTogether starts cmd in a process group. If the context of cmd ends, the whole group is killed.
+func endTogether(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+}
