@@ -7,8 +7,8 @@
 //
 // Three functions find events:
 //
-//	BlackBox   runs a mechanism many times on two inputs, learns an event on half
-//	           of the runs and tests it on the other half
+//	BlackBox   runs a mechanism many times on two inputs, learns an event from
+//	           earlier runs and tests it on later runs (Trial)
 //	Exact      uses known output distributions and finds the worst event
 //	OneRun     uses one run with many records, each in or out by a fair coin,
 //	           and guesses about them (Steinke, Nasr, Jagielski 2023)
