@@ -21,7 +21,8 @@ var seed = maphash.MakeSeed()
 // Outcome returns what an audit compares: each label with its query, the failure or the number of rows, and a
 // hash of the whole text. groups[q] is the same for queries with equal votes, whose labels have equal
 // distributions. Rows without a query form a sample, whose order has no meaning. The mean of each column of
-// numbers, over equal queries or the sample, is compared too. Text that is neither JSON nor CSV has only its hash.
+// numbers, over equal queries or the sample, is compared too. Text that is neither JSON nor CSV has only its
+// hash.
 func (a Answer) Outcome(groups []int) (o audit.Outcome[string]) {
 	add := func(format string, args ...any) {
 		o.Labels = append(o.Labels, unique.Make(fmt.Sprintf(format, args...)).Value())
