@@ -46,9 +46,9 @@ func TestBlackBoxLearnsRandomisedResponse(t *testing.T) {
 	}
 }
 
-// TestEarlierRunsLearnAndLaterRunsTest: two inputs with the same uniform law over 100 outputs, at claim 0. The
-// control repeats its first runs, so that the event is tested on what it was learned from: that alarms almost
-// always.
+// TestEarlierRunsLearnAndLaterRunsTest: two inputs with the same uniform law over 100 outputs, at claim 0.
+// The control repeats its first runs, so that the event is tested on what it was learned from: that alarms
+// almost always.
 func TestEarlierRunsLearnAndLaterRunsTest(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	const n, audits = 2000, 100

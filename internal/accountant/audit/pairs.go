@@ -35,16 +35,17 @@ func (p *Pairs) Add(first, second bool) {
 
 func (p *Pairs) total() int { return p.Both + p.First + p.Second + p.Neither }
 
-// Bet adds a batch of pairs. The arguments p1 and q1, in (0, 1), estimate the probabilities of the event in the
-// first and in the second run. They must come from earlier pairs.
+// Bet adds a batch of pairs. The arguments p1 and q1, in (0, 1), estimate the probabilities of the event in
+// the first and in the second run. They must come from earlier pairs.
 //
-// If a mechanism is (epsilon, delta)-private, then the true probabilities (p, q) are in the set H of all points
-// with p <= e^epsilon q + delta and 1-q <= e^epsilon (1-p) + delta. A gambler against epsilon starts with 1. A
-// pair multiplies this wealth by A B, the likelihood ratio of (p1, q1) to (p0, q0), the point of H that is
-// nearest by Kullback-Leibler divergence. A is the ratio of the first run, and B that of the second run. Because
-// H is convex, the expectations of A and B have a sum of at most 2 everywhere in H, so their product is at most
-// 1. The product is the expectation of A B if the runs are independent (Turner, Ly and Grünwald 2024). Hence the
-// wealth reaches 1/alpha with probability at most alpha (Ville 1939), although earlier pairs choose the event.
+// If a mechanism is (epsilon, delta)-private, then the true probabilities (p, q) are in the set H of all
+// points with p <= e^epsilon q + delta and 1-q <= e^epsilon (1-p) + delta. A gambler against epsilon starts
+// with 1. A pair multiplies this wealth by A B, the likelihood ratio of (p1, q1) to (p0, q0), the point of H
+// that is nearest by Kullback-Leibler divergence. A is the ratio of the first run, and B that of the second
+// run. Because H is convex, the expectations of A and B have a sum of at most 2 everywhere in H, so their
+// product is at most 1. The product is the expectation of A B if the runs are independent (Turner, Ly and
+// Grünwald 2024). Hence the wealth reaches 1/alpha with probability at most alpha (Ville 1939), although
+// earlier pairs choose the event.
 func (p *Pairs) Bet(batch Pairs, p1, q1, delta float64) {
 	if p.wealth == nil {
 		p.wealth = make([]float64, largest*perUnit+1)

@@ -28,8 +28,8 @@ func worst(p1, q1, p0, q0, growth, delta float64, see func(p, q float64)) (most 
 	return most
 }
 
-// TestNearestPointIsSafe: no point of H is nearer than the nearest point, and at every point of H the likelihood
-// ratio has an expectation of at most 1. The control is another point on the edge of H.
+// TestNearestPointIsSafe: no point of H is nearer than the nearest point, and at every point of H the
+// likelihood ratio has an expectation of at most 1. The control is another point on the edge of H.
 func TestNearestPointIsSafe(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p1, q1 := rapid.Float64Range(0.001, 0.999).Draw(t, "p"), rapid.Float64Range(0.001, 0.999).Draw(t, "q")
@@ -49,8 +49,9 @@ func TestNearestPointIsSafe(t *testing.T) {
 	require.Greater(t, worst(0.6, 0.1, 0.2, 0.1, 2, 0, func(p, q float64) {}), 1.01)
 }
 
-// TestPairsAreRightAtEveryTime: 1,000 audits at alpha 0.2 look at the bound again and again. If the rate of false
-// alarms were 0.2, more than 146 of 500 would have probability below 1e-6. The control claims a quarter of epsilon.
+// TestPairsAreRightAtEveryTime: 1,000 audits at alpha 0.2 look at the bound again and again. If the rate of
+// false alarms were 0.2, more than 146 of 500 would have probability below 1e-6. The control claims a quarter
+// of epsilon.
 func TestPairsAreRightAtEveryTime(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for _, claim := range []Claim{{Epsilon: 1}, {Epsilon: 0.5, Delta: 0.1}} {
