@@ -51,27 +51,15 @@ func Keys(path string) ([]string, error) {
 	return keys, nil
 }
 
-func stateDir() (string, error) {
-	base := os.Getenv("XDG_STATE_HOME")
-	if !filepath.IsAbs(base) { // the XDG specification ignores relative paths
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", fmt.Errorf("run: %w", err)
-		}
-		base = filepath.Join(home, ".local", "state")
-	}
-	return filepath.Join(base, "pate", "ledgers"), nil
-}
-
 // markFile returns the path of the file that stores the head of the ledger id, in the user's state folder.
 func markFile(id string) (string, error) {
-	dir, err := stateDir()
+	dir, err := durable.StateFolder()
 	return filepath.Join(dir, id+".head"), err
 }
 
 // indexFile returns the file in the user's state folder with the id of the last ledger at path.
 func indexFile(path string) (string, error) {
-	dir, err := stateDir()
+	dir, err := durable.StateFolder()
 	if err != nil {
 		return "", err
 	}

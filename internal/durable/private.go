@@ -64,6 +64,19 @@ func PrivateFolder(path string) error {
 	return nil
 }
 
+// StateFolder returns the path of the user's state folder for heads and marks.
+func StateFolder() (string, error) {
+	base := os.Getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(base) { // the XDG specification ignores relative paths
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", fmt.Errorf("durable: %w", err)
+		}
+		base = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(base, "pate", "ledgers"), nil
+}
+
 // MkdirAll is [os.MkdirAll], but returns only when the names of the new folders are on disk.
 func MkdirAll(path string, mode os.FileMode) error {
 	var made []string // innermost first

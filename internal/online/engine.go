@@ -79,8 +79,8 @@ const (
 	mostAtOnce  = 1 << 10 // questions from which a batch takes no further request
 )
 
-// Open opens the journal at path and resumes the answerer.
-func Open(ctx context.Context, path string, key rng.Key, draws Answerer) (*Engine, error) {
+// Open opens the journal at path and resumes the answerer. The function warn may be nil.
+func Open(ctx context.Context, path string, key rng.Key, draws Answerer, warn func(string)) (*Engine, error) {
 	secret, err := key.Derive("inputs").MarshalText()
 	if err != nil {
 		return nil, fmt.Errorf("online: %w", err)
@@ -93,6 +93,9 @@ func Open(ctx context.Context, path string, key rng.Key, draws Answerer) (*Engin
 		return draws.Resume(ctx, r.answer, r.more)
 	}); err != nil {
 		return nil, err
+	}
+	if err := e.journal.guard(key, warn); err != nil {
+		return nil, errors.Join(err, e.journal.close())
 	}
 	count.Left = draws.Left()
 	e.now.Store(&count)
@@ -156,7 +159,7 @@ func (e *Engine) Done() <-chan struct{} { return e.done }
 
 func (e *Engine) work() {
 	defer close(e.done)
-	defer e.journal.file.Close()
+	defer e.journal.close()
 	for first := range e.queue {
 		batch, n := []*job{first}, len(first.questions)
 		for n < mostAtOnce && len(e.queue) > 0 {

@@ -6,6 +6,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash"
 	"hash/crc32"
@@ -52,6 +53,7 @@ type journal struct {
 	end   int64
 	index *index
 	buf   []byte
+	mark  mark
 }
 
 type record struct {
@@ -60,6 +62,8 @@ type record struct {
 	answer tokens.Answer
 	more   []byte // further data, with which a mechanism resumes
 }
+
+func (j *journal) close() error { return errors.Join(j.file.Close(), j.mark.close()) }
 
 // makeJournal creates the file of an empty journal.
 func makeJournal(path string) error { return durable.WriteBytes(path, 0o600, []byte(journalMagic)) }
@@ -244,6 +248,9 @@ func (j *journal) append(records []record) error {
 			return fmt.Errorf("online: %w", err)
 		}
 		if err := j.file.Sync(); err != nil {
+			return fmt.Errorf("online: %w", err)
+		}
+		if err := j.mark.set(j.end, code); err != nil {
 			return fmt.Errorf("online: %w", err)
 		}
 		at := j.end + frameHeader

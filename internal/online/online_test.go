@@ -30,12 +30,16 @@ var abc = Settings{Mechanism: "gnmax", Values: map[string]float64{"sigma": 2}, Q
 
 func open(t testing.TB, path string, s Settings) *Engine {
 	t.Helper()
+	return testkit.Must(openWith(t, path, s, rng.SeedKey(1), nil))
+}
+
+func openWith(t testing.TB, path string, s Settings, key rng.Key, warn func(string)) (*Engine, error) {
+	t.Helper()
 	if _, err := os.Stat(path); err != nil {
 		require.NoError(t, makeJournal(path))
 	}
-	key := rng.SeedKey(1)
 	r := testledger.Reserve(t, accountant.AddRemove, testkit.Must(s.Event()))
-	return testkit.Must(Open(t.Context(), path, key, testkit.Must(s.start(r, key))))
+	return Open(t.Context(), path, key, testkit.Must(s.start(r, key)), warn)
 }
 
 // ask asks one request for each line, all together.
@@ -324,6 +328,36 @@ func TestJournalAfterACrash(t *testing.T) {
 	require.Equal(t, 8, n)
 	_, err = openJournal(path, rng.SeedKey(2), func(record) error { return nil })
 	require.Error(t, err, "the journal of another key")
+}
+
+// TestAnOlderJournalIsRefused: with a journal that lacks released answers, the caps would count them again.
+func TestAnOlderJournalIsRefused(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	path, key := filepath.Join(t.TempDir(), "journal"), testkit.Must(rng.NewKey())
+	var copies [][]byte
+	for i := range 3 {
+		e, err := openWith(t, path, abc, key, func(string) { t.Error("warned") })
+		require.NoError(t, err)
+		copies = append(copies, testkit.Must(os.ReadFile(path)))
+		ask(t, e, abc, fmt.Sprintf(`{"query":"x%d","votes":{"a":9}}`, i))
+		require.NoError(t, e.Stop())
+	}
+	newest := testkit.Must(os.ReadFile(path))
+	for _, older := range append(copies, newest[:len(newest)-1]) {
+		require.NoError(t, os.WriteFile(path, older, 0o600))
+		_, err := openWith(t, path, abc, key, nil)
+		require.ErrorContains(t, err, "is an older copy")
+	}
+	require.NoError(t, os.WriteFile(path, newest, 0o600))
+	e, err := openWith(t, path, abc, key, nil)
+	require.NoError(t, err)
+	require.NoError(t, e.Stop())
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	warned := ""
+	e, err = openWith(t, path, abc, key, func(text string) { warned = text })
+	require.NoError(t, err)
+	require.NoError(t, e.Stop())
+	require.Contains(t, warned, "another machine")
 }
 
 // TestIndex: the index finds every query, and grows by at most 22 bytes for each.

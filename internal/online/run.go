@@ -199,7 +199,7 @@ func (s *serving) draw(ctx context.Context, r *ledger.Reservation, key rng.Key, 
 	if err != nil {
 		return err
 	}
-	e, err := Open(ctx, s.dir.Private(journalFile), key, m)
+	e, err := Open(ctx, s.dir.Private(journalFile), key, m, s.Ledger.Warn)
 	if err != nil {
 		return err
 	}
