@@ -104,7 +104,7 @@ func (m *Composer) oneOrder(ctx context.Context, s *Sum, reverse bool, to Target
 	}
 	q.aimDelta(mathx.Log(to.DeltaUp), to.Gap)
 	c := m.newConvolver(ctx)
-	if !q.tilted && q.steep > 0 && q.foreseen(q.firstBudget()*q.width(to.Gap, math.Inf(1))) > float64(c.maxLength)/2 {
+	if !q.tilted && q.steep > 0 && q.foreseen(q.firstBudget()*q.width(to.Gap, math.Inf(1))) > float64(c.maxLength) {
 		q.tilted = true // memory limits the grids
 		q.aimDelta(mathx.Log(to.DeltaUp), to.Gap)
 	}
@@ -135,7 +135,7 @@ func (m *Composer) oneOrder(ctx context.Context, s *Sum, reverse bool, to Target
 			}
 		}
 	}
-	capped := false
+	capped, last := false, math.Inf(1)
 	for round := 0; round < maxRounds; round++ {
 		before := budget
 		var up, low *profile
@@ -161,10 +161,11 @@ func (m *Composer) oneOrder(ctx context.Context, s *Sum, reverse bool, to Target
 		best.Points = c.largest
 		width := best.Upper - best.Lower
 		aim = q.width(to.Gap, best.Upper)
-		if to.OnlyLower || to.OnlyUpper || width <= aim || capped {
+		if to.OnlyLower || to.OnlyUpper || width <= aim || capped || width <= to.Gap && width > 0.95*last {
 			break
 		}
-		shrink := 0.25
+		last = width
+		shrink, used := 0.25, q.used
 		if !math.IsInf(width, 1) {
 			shrink = math.Min(0.7, math.Max(0.02, 0.8*aim/width))
 			if width > 2*aim && q.steep > 0 { // the width was not as predicted
@@ -174,7 +175,7 @@ func (m *Composer) oneOrder(ctx context.Context, s *Sum, reverse bool, to Target
 				q.aim(best.Upper, mathx.Log(to.DeltaUp), to.Gap)
 			}
 		}
-		budget *= shrink
+		budget *= shrink * used
 	}
 	best.Reached = best.Upper-best.Lower <= to.Gap
 	return best, nil

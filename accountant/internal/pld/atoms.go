@@ -219,7 +219,7 @@ func (o *outcomes) anchor(h float64) float64 {
 		mass := math.Exp(o.logp[i] - l)
 		q[i+1], rise[i+1] = q[i]+mass, rise[i]+mass*math.Expm1(l)
 	}
-	return anchor(h, o.least, 0, func(below float64) float64 {
+	return anchor(h/2, o.least, 0, func(below float64) float64 {
 		k := sort.SearchFloat64s(o.loss, below)
 		if q[k] == 0 {
 			return math.Inf(1)

@@ -33,6 +33,7 @@ type cells struct {
 	// lowest is the grid point at which all losses below the next midpoint are merged, and highest the point
 	// at which all losses above the previous midpoint are merged. -1 means none.
 	lowest, highest int
+	whole           bool // all losses of the cell beside lowest or highest are merged there
 	// The next fields are grid points that bound the losses left and right of the cells. -1 means no bound.
 	leftHigh, leftLow, rightHigh, rightLow int
 	lossError                              float64 // absolute rounding error of any loss
@@ -63,7 +64,7 @@ func (c *cells) width(i int) float64 { return c.h * float64(c.grid[i+1]-c.grid[i
 
 func (c *cells) mirror() *cells {
 	n := len(c.grid)
-	m := &cells{h: c.h, off: -c.off, lowest: -1, highest: -1, grid: make([]int, n), halfs: make([]halfCell, len(c.halfs)),
+	m := &cells{h: c.h, off: -c.off, lowest: -1, highest: -1, whole: c.whole, grid: make([]int, n), halfs: make([]halfCell, len(c.halfs)),
 		leftP: c.rightQ, leftQ: c.rightP, rightP: c.leftQ, rightQ: c.leftP,
 		leftHigh: n - 1 - c.rightLow, rightLow: n - 1 - c.leftHigh, leftLow: -1, rightHigh: -1, lossError: c.lossError, pieces: c.pieces}
 	if c.rightHigh >= 0 {
@@ -94,10 +95,10 @@ func (c *cells) mirror() *cells {
 	return m
 }
 
-// anchor returns a loss x in [lo, hi] with merged(x + h/2) = x. The function merged(below) returns the loss
+// anchor returns a loss x in [lo, hi] with merged(x + reach) = x. The function merged(below) returns the loss
 // of the union of all outputs with a loss less than below.
-func anchor(h, lo, hi float64, merged func(below float64) float64) float64 {
-	lo, _ = mathx.Halve(60, func(mid float64) bool { return !(merged(mid+h/2) > mid) }, lo, hi)
+func anchor(reach, lo, hi float64, merged func(below float64) float64) float64 {
+	lo, _ = mathx.Halve(60, func(mid float64) bool { return !(merged(mid+reach) > mid) }, lo, hi)
 	return lo
 }
 

@@ -17,6 +17,7 @@ type component struct {
 	outcomes *outcomes   // nil if the loss has a density, or is on a lattice
 	spread   *allocation // set for pairAllocation only
 	aligned  bool        // law may use a finer grid than requested, closer to some outcomes
+	rare     bool        // see query.sparse
 	// logTail is the log of the probability that some step has a loss that counts as infinite.
 	logTail float64
 }
@@ -135,7 +136,7 @@ func (c *component) smooth() roughLaw {
 const widestCell = 300
 
 func (c *component) cells(ctx context.Context, h, lambda float64, reverse, merge bool, widest float64) (*cells, error) {
-	width := c.smooth().widths(lambda, h)
+	width := c.smooth().widths(lambda, h, c.rare)
 	if c.key.kind == pairAllocation {
 		return c.spread.discretise(ctx, h, c.logTail-math.Log(float64(c.count)), reverse, !merge, int(widest/h), width)
 	}
@@ -214,11 +215,12 @@ func (c *component) cells(ctx context.Context, h, lambda float64, reverse, merge
 		if !(m.loss(zhi)-m.loss(zlo) <= widest) {
 			return nil, errTooLong
 		}
-		off := m.origin(h, merge)
+		off, whole := m.origin(h, merge)
 		if !tellsApart(h, off, m.loss(zlo), m.loss(zhi)) {
 			return nil, errTooLong
 		}
 		t = m.cells(h, off, zlo, zhi, merge, width)
+		t.whole = whole
 	}
 	if reverse {
 		t = t.mirror()

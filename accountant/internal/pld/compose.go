@@ -109,7 +109,7 @@ type stage struct {
 	power int64
 }
 
-const ratioPerStage = 32
+const ratioPerStage = 128
 
 // plan chooses the grids. Splitting the mass of a cell of width h between its ends raises the variance of a
 // loss by h^2/6 on average. Merging lowers the variance by h^2/12. So C steps on a grid of step h separate
@@ -171,10 +171,12 @@ func (q *query) plan(gap float64) (top float64, stages [][]stage) {
 	}
 	top = math.Sqrt(topBudget / blocks)
 	widest := math.Inf(1)
+	q.used = 1
 	if q.spread > 0 && gap < 1 {
 		around := q.spread
 		if q.sparse() {
 			around = math.Max(around, q.aimed/100)
+			q.used = math.Min(1, math.Pow(around/4/top, 2))
 		}
 		widest = around / 4
 	}

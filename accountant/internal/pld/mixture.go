@@ -46,22 +46,32 @@ func (m mixture) logHeadP(z float64) float64 { // P[< z]
 	return mathx.LogAddExp(math.Log1p(-m.q)+mathx.LogNormalCDF(z), math.Log(m.q)+full)
 }
 
-func (m mixture) anchor(h float64) float64 {
-	return anchor(h, math.Log1p(-m.q), 0, func(below float64) float64 {
-		z := m.at(below)
-		share := math.Exp(mathx.LogNormalCDF(z-1/m.sigma) - mathx.LogNormalCDF(z))
-		return math.Log1p(m.q * (share - 1))
-	})
+// anchor merges losses up to the next midpoint. If the density falls steeply there, anchor merges the whole
+// cell: the next point cannot be mixed with the few outputs above it.
+func (m mixture) anchor(h float64) (x float64, whole bool) {
+	at := func(reach float64) float64 {
+		return anchor(reach, math.Log1p(-m.q), 0, func(below float64) float64 {
+			z := m.at(below)
+			share := math.Exp(mathx.LogNormalCDF(z-1/m.sigma) - mathx.LogNormalCDF(z))
+			return math.Log1p(m.q * (share - 1))
+		})
+	}
+	x = at(h / 2)
+	right := func(d float64) float64 { return math.Exp(mathx.LogNormalCDF(-m.at(x + d))) }
+	if whole = right(h/2) > 1.6*right(h); whole {
+		x = at(h)
+	}
+	return x, whole
 }
 
-func (m mixture) origin(h float64, merge bool) float64 {
+func (m mixture) origin(h float64, merge bool) (off float64, whole bool) {
 	switch {
 	case m.q == 1:
-		return 0
+		return 0, false
 	case merge:
 		return m.anchor(h)
 	}
-	return math.Log1p(-m.q)
+	return math.Log1p(-m.q), false
 }
 
 func (m mixture) cells(h, off, zlo, zhi float64, merge bool, width gridWidths) *cells {

@@ -179,7 +179,7 @@ func (m *Composer) Curve(ctx context.Context, s *Sum, reverse bool) (func(epsilo
 // sides composes both bounds as fit does, concurrently if the memory is enough for both.
 func (q *query) sides(c *convolver, budget *float64) (up, low *profile, err error) {
 	half := c.maxLength / 2
-	if q.foreseen(*budget) <= float64(half) && !q.allocates() {
+	if q.foreseen(*budget) <= 0.7*float64(half) && !q.allocates() {
 		below := *q
 		below.parts = slices.Clone(q.parts) // a plan modifies them
 		a, b := c.fork(half), c.fork(half)

@@ -19,6 +19,7 @@ type query struct {
 	spread   float64 // standard deviation of the tilted sum
 	center   float64 // mean of the tilted sum
 	accuracy float64 // tilted mass that windows may leave outside
+	used     float64 // share of the budget of the last plan that its grids use
 }
 
 func (q *query) moments(lambda float64) (k, k1, k2 float64) {
@@ -177,6 +178,9 @@ func (q *query) aim(eps, logDelta, gap float64) {
 		best = q.cheapest(top, eps, want, gap)
 	}
 	q.set(best)
+	for i, rare := 0, q.sparse(); i < len(q.parts); i++ {
+		q.parts[i].rare = rare
+	}
 	k, _, _ := q.moments(best)
 	if q.dense() { // windows of several stages divide the allowed error among them
 		want /= 4

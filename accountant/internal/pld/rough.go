@@ -102,8 +102,9 @@ func (e exponential) roughLaw() roughLaw {
 }
 
 // widths allows wide cells where the distribution tilted by lambda has little mass. The error of a cell is
-// about its tilted mass times its squared width, so the best width is proportional to density^(-1/3).
-func (s roughLaw) widths(lambda, h float64) gridWidths {
+// about its tilted mass times its squared width, so the best width is proportional to density^(-1/3). If rare
+// losses determine the result, a cell is also short beside its loss.
+func (s roughLaw) widths(lambda, h float64, rare bool) gridWidths {
 	n := len(s.loss)
 	dens := make([]float64, n)
 	peak := math.Inf(-1)
@@ -126,6 +127,10 @@ func (s roughLaw) widths(lambda, h float64) gridWidths {
 	}
 	return func(from, step float64) int {
 		w, logTwice := 1.0, math.Ln2
+		limit := limit
+		if rare {
+			limit = math.Max(1, math.Min(limit, math.Abs(from)/(64*h)))
+		}
 		for w < limit && allowed(math.Min(from, from+2*w*step), math.Max(from, from+2*w*step)) >= logTwice {
 			w, logTwice = 2*w, logTwice+math.Ln2
 		}

@@ -22,7 +22,7 @@ func (s sampledLaplace) span() (lo, hi float64) { return s.loss(-s.epsilon), s.l
 
 func (s sampledLaplace) anchor(h float64) float64 {
 	lo, hi := s.span()
-	return anchor(h, lo, math.Min(hi, 0), func(below float64) float64 {
+	return anchor(h/2, lo, math.Min(hi, 0), func(below float64) float64 {
 		l := s.at(below)
 		if l >= s.epsilon {
 			return 0 // all mass

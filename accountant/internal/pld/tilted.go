@@ -244,9 +244,15 @@ func (c *cells) lower(lambda float64) *tilted {
 		case c.lowest > i:
 			leftTo, rightTo = c.lowest, c.lowest
 		case c.lowest == i && last > 1: // the lower half belongs there
+			if c.whole {
+				rightTo = i
+			}
 		case c.highest >= 0 && c.highest <= i:
 			leftTo, rightTo = c.highest, c.highest
 		case c.highest == i+1 && last > 1:
+			if c.whole {
+				leftTo = i + 1
+			}
 		case last == 1:
 		case i == 0 || ratio > 4 || math.IsNaN(ratio):
 			leftTo = i + 1
