@@ -21,7 +21,7 @@ var rank = map[string]int{
 	"student": 7, "internal/learn": 8, "internal/learn/page": 9, "internal/learn/page/wasm": 10, "internal/learn/site": 10,
 	"internal/plain": 2, "internal/student/published": 9,
 	"internal/publish": 10, "internal/silos": 10, "internal/online": 8, "experiments": 11, "internal/controls": 12, "internal/outside": 3, "experiments/peers": 12, "experiments/report": 12,
-	"examples/channel": 12, "examples/mixed": 12, "examples/privatecnn": 12,
+	"examples/channel": 12, "examples/mixed": 12, "examples/online": 12, "examples/privatecnn": 12,
 	".": 11, "cmd/pate/internal/shell": 12, "cmd/pate": 14,
 }
 
