@@ -46,6 +46,8 @@ func onPairs() []leaving {
 		{name: "votes nearest", steps: lines("votes nearest private.csv --public public.csv --ranges ranges.csv --votes 3 --questions 12 --size 150 --silo a --out a.counts" + reading), private: []string{"a.counts"}},
 		{name: "label, silos", steps: lines("votes nearest private.csv --public public.csv --votes 3 --questions 12 --out a.counts"+reading,
 			"label a.counts --mechanism nearest-questions --epsilon 8 --ledger l.jsonl --out labels.csv --format json"), private: []string{"a.counts", "l.jsonl.id"}, charged: []string{"labels.csv"}},
+		{name: "serve quota", steps: lines("serve asked.jsonl --out out --mechanism quota --private private.csv --public public.csv --size 150 --classes a,b,c --queries 6 --votes 3 --epsilon 5000 --label kind --unit who --other-labels other",
+			"serve again.jsonl --out out --finish"), charged: []string{labels}},
 		{name: "publish sample", steps: lines("publish private.csv --public public.csv --method sample --size 150 --epsilon 8 --out out" + reading), charged: []string{labels}},
 		{name: "publish dpsgd", steps: lines("publish private.csv --public public.csv --method dpsgd --size 150 --rows-per-unit 4 --epsilon 8 --out out" + reading)},
 		{name: "dpsgd of a pair", steps: lines("dpsgd private.csv --public labelled.csv --size 150 --steps 6 --delta 1e-4 --out out" + reading)},
@@ -53,11 +55,20 @@ func onPairs() []leaving {
 		{name: "train in parts", steps: lines("train private.csv --public public.csv --teachers 6 --learner softmax --shard 1/2 --out v.npy" + reading), private: []string{"v.npy.parts", "v.npy.private"}},
 	}
 	for i := range rows {
-		rows[i].files = map[string][]byte{"public.csv": clearPublic(), "ranges.csv": []byte(declared), "wide.csv": []byte(strings.Replace(declared, "-8.0..16.0", "-1.0..100000.0", 1)), "labelled.csv": labelledPublic(), "about.json": []byte(`{"data_set": "made rows"}`)}
+		rows[i].files = map[string][]byte{"public.csv": clearPublic(), "ranges.csv": []byte(declared), "wide.csv": []byte(strings.Replace(declared, "-8.0..16.0", "-1.0..100000.0", 1)), "labelled.csv": labelledPublic(), "about.json": []byte(`{"data_set": "made rows"}`),
+			"asked.jsonl": []byte(onlineRows), "again.jsonl": []byte(onlineRows + `{"query": 9, "row": [3, -3, "blue"]}`)}
 		rows[i].inputs = tables("private.csv", false, true)
 	}
 	return rows
 }
+
+// onlineRows are requests on people.
+const onlineRows = `{"query": 1, "row": [0, 0, "red"]}
+{"query": 2, "row": [4, -3, "red"]}
+{"query": 3, "row": [8, 0, "blue"]}
+{"query": 4, "row": [0.1, 0, "red"]}
+{"query": 5, "row": [-8, 900, null]}
+`
 
 // onTexts are commands on texts in a table and in JSON lines.
 func onTexts() (rows []leaving) {

@@ -1,6 +1,7 @@
 package online
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/pate-go/pate/internal/tokens"
 )
@@ -17,7 +19,8 @@ import (
 type Question struct {
 	ID   string
 	In   tokens.Input
-	More []byte // data with which the answerer resumes after the answer
+	Row  []float32 // features, instead of In
+	More []byte    // data with which the answerer resumes after the answer
 
 	sum  [32]byte // keyed hash of ID and inputs
 	echo []byte   // the ID in JSON, as in the request
@@ -35,6 +38,9 @@ func (q *Question) hash(h hash.Hash) {
 	for i, token := range q.In.Counts.Tokens {
 		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(token)), uint64(q.In.Counts.Votes[i]))
 	}
+	for _, v := range q.Row {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	}
 	h.Reset()
 	h.Write(b)
 	h.Sum(q.sum[:0])
@@ -43,6 +49,7 @@ func (q *Question) hash(h hash.Hash) {
 // Format reads requests and writes replies.
 type Format struct {
 	Settings
+	Voters *Voters // read rows; nil if requests have votes
 	tokens map[string]int
 	labels []string // classes in JSON
 	capped bool
@@ -85,7 +92,7 @@ func (f *Format) Parse(text []byte) (*Question, error) {
 	for _, need := range []struct {
 		name string
 		is   bool
-	}{{"query", true}, {"votes", true}, {"public", false}} {
+	}{{"query", true}, {"votes", f.Voters == nil}, {"row", f.Voters != nil}, {"public", false}} {
 		if there := slices.Contains(r.seen, need.name); err == nil && there != need.is {
 			err = fmt.Errorf("the request has no %q", need.name)
 			if there {
@@ -105,10 +112,12 @@ func (r *request) member(key []byte) (err error) {
 		err = r.query()
 	case "votes":
 		err = r.votes()
+	case "row":
+		err = r.row()
 	case "public":
 		r.In.Public, err = r.token()
 	default:
-		return fmt.Errorf("byte %d: the request has an unknown key; the keys are query, votes and public", r.at)
+		return fmt.Errorf("byte %d: the request has an unknown key; the keys are query, votes, row and public", r.at)
 	}
 	r.seen = append(r.seen, string(key))
 	return err
@@ -188,6 +197,43 @@ func (r *request) votes() error {
 	}
 	in.Size = r.size()
 	return err
+}
+
+// row reads the cells of a row: strings, numbers, or null for a missing value.
+func (r *request) row() error {
+	var cells []string
+	err := r.expect('[')
+	for more := err == nil; more; {
+		if more, err = r.more(len(cells) == 0, ']'); !more {
+			break
+		}
+		var cell string
+		if cell, err = r.cell(); err != nil {
+			return err
+		}
+		cells = append(cells, cell)
+	}
+	if err == nil && r.Voters != nil {
+		r.Row, err = r.Voters.encode(cells)
+	}
+	return err
+}
+
+func (r *request) cell() (string, error) {
+	if r.peek() == '"' {
+		text, err := r.quoted()
+		return string(text), err
+	}
+	start := r.at
+	for r.at < len(r.text) && bytes.IndexByte([]byte("null+-.eE0123456789"), r.text[r.at]) >= 0 {
+		r.at++
+	}
+	cell := string(r.text[start:r.at])
+	if !json.Valid([]byte(cell)) {
+		r.at = start
+		return "", r.wrong("a string, a number or null")
+	}
+	return strings.TrimPrefix(cell, "null"), nil
 }
 
 // Append appends the JSON of a reply. The question is as Parse returned it.

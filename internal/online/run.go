@@ -30,11 +30,24 @@ type Terms struct {
 	Relation string  `json:"relation"`
 	Ledger   string  `json:"ledger,omitempty"` // absolute path; "" for a ledger in the folder
 	Seed     *uint64 `json:"seed,omitempty"`
+	Rows     *Rows   `json:"rows,omitempty"` // of the mechanism Quota
+}
+
+// Rows names the files of private rows and of public rows like the questions, and their columns.
+type Rows struct {
+	Private string `json:"private"` // absolute path, as Public
+	Public  string `json:"public"`
+	Label   string `json:"label,omitempty"`
+	Unit    string `json:"unit,omitempty"`
+	Text    string `json:"text,omitempty"`
+	Other   string `json:"other_labels,omitempty"`
 }
 
 // Config describes a run that answers questions one at a time.
 type Config struct {
-	Out     string // folder of the run
+	Out string // folder of the run
+	// Voters reads the rows of the mechanism Quota. It is nil for other mechanisms.
+	Voters  func() (*Voters, error)
 	Terms   Terms
 	Ledger  run.File // its Path is set if Terms.Ledger is
 	Command string   // command that repeats the run
@@ -82,6 +95,7 @@ type serving struct {
 	folder  run.Folder
 	session *run.Session
 	as      Settings // with all noise, once there is a plan
+	voters  *Voters  // nil if requests have votes
 }
 
 // Run starts or resumes the run in a folder, serves, and finishes the run if Config.Finish is set.
@@ -97,6 +111,11 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 		result.Complete = true
 		result.Labels, err = s.dir.Find(labelsFile)
 		return result, err
+	}
+	if s.Voters != nil {
+		if s.voters, err = s.Voters(); err != nil {
+			return result, err
+		}
 	}
 	file := s.Ledger
 	if file.Path == "" {
@@ -124,11 +143,20 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	if err := s.folder.Finish([32]byte{}); err != nil {
 		return result, err
 	}
-	if err := keyfile.Destroy(s.dir.Private(journalFile)); err != nil {
+	if err := s.forget(); err != nil {
 		return result, err
 	}
 	_, err = s.dir.Settle()
 	return Result{Labels: out}, err
+}
+
+// forget removes the private files of a finished run.
+func (s *serving) forget() error {
+	err := keyfile.Destroy(s.dir.Private(journalFile))
+	if s.voters != nil {
+		err = errors.Join(err, keyfile.Destroy(s.dir.Private(unitsFile)))
+	}
+	return err
 }
 
 // alone calls open, which waits for other processes, but waits only for a moment.
@@ -161,6 +189,11 @@ func (s *serving) plan(ctx context.Context, before *run.Before) (p run.Plan, err
 	if err != nil {
 		return p, err
 	}
+	if s.voters != nil {
+		if err := s.voters.check(*s.as.Quota); err != nil {
+			return p, err
+		}
+	}
 	e, err := s.as.Event()
 	if err == nil && p.Same == nil {
 		err = before.Try(e)
@@ -174,6 +207,9 @@ func (s *serving) plan(ctx context.Context, before *run.Before) (p run.Plan, err
 func (s *serving) prepare() error {
 	path := s.dir.Private(journalFile)
 	there, err := durable.Exists(path)
+	if err == nil && s.voters != nil {
+		err = s.voters.checkUnits(s.dir.Private(unitsFile), s.folder.Key, s.session.Recorded)
+	}
 	switch {
 	case err != nil || there && s.session.Recorded:
 		return err
@@ -195,7 +231,11 @@ func (s *serving) prepare() error {
 
 // draw serves with the mechanism, and then writes the labels of a finished run.
 func (s *serving) draw(ctx context.Context, r *ledger.Reservation, key rng.Key, out io.Writer) error {
-	m, err := s.as.start(r, key)
+	start := s.as.start
+	if s.voters != nil {
+		start = func(r *ledger.Reservation, key rng.Key) (Answerer, error) { return s.voters.start(*s.as.Quota, r, key) }
+	}
+	m, err := start(r, key)
 	if err != nil {
 		return err
 	}

@@ -12,8 +12,10 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/fault"
 	"github.com/pate-go/pate/internal/aggregate/mechanisms"
 	"github.com/pate-go/pate/internal/number"
+	"github.com/pate-go/pate/internal/quota"
 	"github.com/pate-go/pate/internal/tokens"
 	"github.com/pate-go/pate/rng"
 )
@@ -25,6 +27,7 @@ type Settings struct {
 	Queries   int64              `json:"queries"`
 	Classes   []string           `json:"classes,omitempty"`
 	Tokens    int                `json:"vocabulary,omitempty"` // number of tokens, if there are no classes
+	Quota     *quota.Terms       `json:"quota,omitempty"`      // of the mechanism Quota; Queries is then an expected number
 }
 
 // MostClasses is the largest number of classes. A larger universe has tokens without names.
@@ -37,10 +40,6 @@ func (s Settings) size() int { return max(s.Tokens, len(s.Classes)) }
 
 // Check returns an error for settings that no run can have. Noise may be missing.
 func (s Settings) Check() error {
-	d, is, err := s.Describe()
-	if err != nil {
-		return err
-	}
 	named := map[string]bool{}
 	for _, name := range s.Classes {
 		if name == "" || named[name] || strings.ContainsFunc(name, unicode.IsControl) || !utf8.ValidString(name) {
@@ -55,6 +54,13 @@ func (s Settings) Check() error {
 		return fmt.Errorf("there must be 2 to %d classes, or 2 to 2^31 tokens", MostClasses)
 	case s.Queries < 1 || s.Queries > math.MaxInt32:
 		return fmt.Errorf("the number of queries must be between 1 and %d, not %d: all of them are charged", math.MaxInt32, s.Queries)
+	}
+	if s.Quota != nil {
+		return checkQuota(*s.Quota)
+	}
+	d, is, err := s.Describe()
+	if err != nil {
+		return err
 	}
 	return d.Check(is)
 }
@@ -76,6 +82,16 @@ func (s Settings) Capped() bool {
 
 // choose sets missing noise to the least that fits the rest of a budget, rounded up to six digits.
 func (s Settings) choose(least aggregate.LeastNoise) (Settings, error) {
+	if s.Quota != nil {
+		t, err := s.Quota.Choose(least)
+		if errors.Is(err, quota.ErrFutile) {
+			err = &fault.Error{What: strings.TrimPrefix(err.Error(), "quota: "),
+				Why: "labels would be hardly better than random; nothing was charged",
+				Fix: "raise --epsilon, or expect fewer --queries", Err: err}
+		}
+		s.Quota = &t
+		return s, err
+	}
 	d, is, err := s.Describe()
 	if err != nil {
 		return s, err
@@ -100,6 +116,13 @@ func (s Settings) choose(least aggregate.LeastNoise) (Settings, error) {
 
 // Event returns the worst-case event of the run. All noise must be set.
 func (s Settings) Event() (accountant.Event, error) {
+	if s.Quota != nil {
+		m, err := quota.New(s.Quota.Config)
+		if err != nil {
+			return nil, err
+		}
+		return m.Event(), nil
+	}
 	d, is, err := s.Describe()
 	if err != nil {
 		return nil, err

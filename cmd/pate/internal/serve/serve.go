@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -28,24 +29,27 @@ type serveFlags struct {
 	epsilon                              float64
 	finish                               bool
 	http                                 httpFlags
+	quota                                quotaFlags
 }
 
 func New(g *shell.Globals) *cobra.Command {
 	var f serveFlags
 	cmd := shell.Command("serve [REQUESTS]", "format", shell.Needs(cobra.MaximumNArgs(1), "out"),
 		func(cmd *cobra.Command, args []string) error { return f.run(cmd, g, args) })
+	f.Others = []string{online.Quota}
 	f.AddParameters(cmd, "mechanism that draws answers (required for a new run)",
 		func(d aggregate.Description) bool { return online.Answers(d.Name) })
 	shell.Declare(cmd.Flags(), "serve", shell.To{"out": &f.out, "classes": &f.classes, "vocabulary": &f.vocabulary, "queries": &f.queries,
 		"epsilon": &f.epsilon, "ledger": &f.ledger, "unit": &f.unit, "relation": &f.relation, "finish": &f.finish,
 		"listen": &f.http.listen, "cert": &f.http.cert, "cert-key": &f.http.key, "tokens": &f.http.tokens, "access-log": &f.http.log})
+	f.quota.declare(cmd.Flags())
 	shell.CompleteArgs(cmd, shell.Files("jsonl"))
 	return cmd
 }
 
 // elsewhere are the flags that may differ when a run goes on.
 var elsewhere = map[string]bool{"out": true, "finish": true, "listen": true, "cert": true, "cert-key": true, "tokens": true,
-	"access-log": true, "quiet": true}
+	"access-log": true, "quiet": true, "private": true}
 
 // terms returns the terms of the run, from flags, or from the folder if no flag describes a run.
 func (f *serveFlags) terms(cmd *cobra.Command, g *shell.Globals) (t online.Terms, err error) {
@@ -60,11 +64,18 @@ func (f *serveFlags) terms(cmd *cobra.Command, g *shell.Globals) (t online.Terms
 	if absent := shell.Unset(cmd, "mechanism", "queries"); len(absent) > 0 {
 		return t, shell.Usagef("serve", "a new run needs %s", absent[0])
 	}
-	_, s, err := f.Setting(cmd, false)
-	if err != nil {
+	if err := f.checkQuota(cmd); err != nil {
 		return t, err
 	}
-	t.Settings = online.Settings{Mechanism: s.Mechanism, Values: s.Values, Queries: f.queries, Tokens: f.vocabulary}
+	var s aggregate.Setting
+	if f.Mechanism != online.Quota {
+		if _, s, err = f.Setting(cmd, false); err != nil {
+			return t, err
+		}
+	} else {
+		g.DefaultDelta(given, f.quota.size, f.ledger)
+	}
+	t.Settings = online.Settings{Mechanism: f.Mechanism, Values: s.Values, Queries: f.queries, Tokens: f.vocabulary}
 	if f.classes != "" {
 		if t.Classes, err = shell.Names(f.classes); err != nil {
 			return t, shell.Usagef("serve", "--classes: %v", err)
@@ -83,6 +94,11 @@ func (f *serveFlags) terms(cmd *cobra.Command, g *shell.Globals) (t online.Terms
 			return t, err
 		}
 	}
+	if f.Mechanism == online.Quota {
+		if t, err = f.quotaTerms(cmd, t); err != nil {
+			return t, err
+		}
+	}
 	if err := t.Settings.Check(); err != nil {
 		return t, shell.UsageError("serve", err)
 	}
@@ -97,7 +113,7 @@ func (f *serveFlags) book(cmd *cobra.Command, g *shell.Globals, t online.Terms) 
 	}
 	given := cmd.Flags().Changed
 	file.Expect = run.Expect{Epsilon: t.Epsilon}
-	shell.Put(given("unit"), &file.Expect.Unit, t.Unit)
+	shell.Put(given("unit") || t.Rows != nil, &file.Expect.Unit, t.Unit)
 	shell.Put(given("relation"), &file.Expect.Relation, file.New.Relation)
 	shell.Put(given("delta"), &file.Expect.Delta, t.Delta)
 	path := file.Path
@@ -129,6 +145,12 @@ func (f *serveFlags) run(cmd *cobra.Command, g *shell.Globals, args []string) er
 		return err
 	}
 	format := online.NewFormat(t.Settings)
+	if t.Rows != nil {
+		c.Voters = func() (v *online.Voters, err error) {
+			format.Voters, err = f.voters(t)
+			return format.Voters, err
+		}
+	}
 	var door *door
 	if f.http.listen != "" {
 		if door, err = f.http.open(g, format); err != nil {
@@ -140,7 +162,10 @@ func (f *serveFlags) run(cmd *cobra.Command, g *shell.Globals, args []string) er
 		if resumed {
 			g.Logf("resumed the run that was charged before, at no further cost")
 		}
-		if d, is, err := s.Describe(); err == nil {
+		if q := s.Quota; q != nil {
+			g.Logf("%d votes of each %s, noise %.3g on every count; a row has the cells %s", q.Votes, t.Unit, q.Sigma,
+				strings.Join(format.Voters.Columns(), ", "))
+		} else if d, is, err := s.Describe(); err == nil {
 			g.Logf("%s %s; %s", s.Mechanism, shell.FlagsOf(d, is, func(aggregate.Parameter) bool { return true }), left(e.Counts().Left, s.Capped()))
 		}
 		if door != nil {
@@ -178,7 +203,7 @@ func left(l tokens.Left, capped bool) string {
 func command(cmd *cobra.Command) string {
 	var names []string
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
-		if !elsewhere[flag.Name] || flag.Name == "out" {
+		if !elsewhere[flag.Name] || flag.Name == "out" || flag.Name == "private" {
 			names = append(names, flag.Name)
 		}
 	})
