@@ -58,8 +58,7 @@ var _ Accountant = (*Auto)(nil)
 
 const (
 	maxTightPairs = 64
-	// maxTightWork bounds the grid points of one PLD query.
-	maxTightWork = 1 << 27
+	maxTightWork  = 1 << 27
 )
 
 func NewAuto(cfg AutoConfig) (*Auto, error) {

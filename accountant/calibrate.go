@@ -35,7 +35,6 @@ type Rougher interface {
 	Rough() Accountant
 }
 
-// roughTolerance is the relative tolerance of a search with a rough account.
 const roughTolerance = 1e-3
 
 // leaveLowerEnds turns off Bound.Lower. It returns false if the account cannot do so.
@@ -46,7 +45,6 @@ type cheaperAccount struct {
 	of        func(account Accountant) Accountant // converts the real account; returns nil if it cannot
 }
 
-// cheaper returns two faster accounts: a rough account, and an account without lower ends.
 func cheaper() []cheaperAccount {
 	rough := func(account Accountant) Accountant {
 		if slow, ok := account.(Rougher); ok {
@@ -87,7 +85,6 @@ func inTurn(newAccount NewAccount, search func(newAccount NewAccount, from start
 	return search(newAccount, from, noiseTolerance)
 }
 
-// tried returns a function from a parameter to a bound on epsilon. It caches the bounds.
 func tried[T int64 | float64](ctx context.Context, newAccount NewAccount, target Target, event func(T) (Event, error)) func(T) (Bound, error) {
 	type claim struct {
 		event Event

@@ -93,7 +93,6 @@ func (t *trials) steepness() float64 {
 	return t.slope
 }
 
-// meets interpolates the position at which the excess equals aim, from at most three trials.
 func (t *trials) meets(aim float64) (position float64, ok bool) {
 	near := t.nearest(3, aim)
 	if len(near) == 0 {
@@ -131,7 +130,6 @@ type start struct{ parameter, slope float64 }
 // Where the cost jumps, a search accepts a noise that is too large by the factor 1 + jumpTolerance.
 const jumpTolerance = 1e-6
 
-// leastNoise returns the least noise that meets the target, and its bound.
 func leastNoise(target Target, from start, tolerance float64, try func(noise float64) (Bound, error)) (start, Bound, error) {
 	// The tolerance is relative. Invariant: the noise hi meets the target with the bound best, and the noise
 	// lo does not meet it.

@@ -138,7 +138,6 @@ func boundedRangeCurve(eps float64) curve {
 	}
 }
 
-// boundedRangeSmall returns the divergence of boundedRangeCurve without cancellation.
 func boundedRangeSmall(eps, a float64) float64 {
 	// With x = eps/2, y = (a-1) eps/2 and sinhc(x) = sinh(x)/x the divergence is log(sinhc(x+y)/sinhc(y)) +
 	// log(sinhc(x+y)/sinhc(x))/(a-1). By the addition theorem each ratio is 1 + s/a, where s is a sum of
@@ -312,7 +311,6 @@ func (w *withoutReplacement) term(j int) float64 {
 	return w.terms[j]
 }
 
-// ratioMoments are moments E |r-1|^l at even l, for the likelihood ratio r of shifted Gaussian noise.
 type ratioMoments struct {
 	sigma float64
 	even  []float64 // even[l/2] = log E (r-1)^l
@@ -341,7 +339,6 @@ func (m *ratioMoments) moment(half int) float64 {
 	return m.even[half]
 }
 
-// quadrature returns the log of the moment E |r-1|^l.
 func (m *ratioMoments) quadrature(l float64) float64 {
 	// The moment is E |e^u - 1|^l with u = z/sigma - 1/(2 sigma^2), by the trapezoid rule in z = x/sigma. The
 	// integrand is entire. On the line Im z = y it is at most e^{y^2} times its size on the real line. So the

@@ -100,7 +100,6 @@ func (t *terms) gaussian(outer, inner Event) (noise Gaussian, exact bool) {
 	return noise, exact
 }
 
-// blocks calls f with each size of K blocks of Steps steps, and with the number of such blocks.
 func (e RandomAllocation) blocks(f func(steps, count int64)) {
 	longer := e.Steps % e.K
 	f(e.Steps/e.K, e.K-longer)
@@ -226,7 +225,6 @@ func allocationCurve(steps int64, sigma float64) curve {
 	}
 }
 
-// newAllocationMoments computes the moments of a random allocation, by doubling the number of steps.
 func newAllocationMoments(steps, sigma float64) *allocationMoments {
 	// With c(j) = E S^j / j! the moments of a sum of independent S and T are sum_j c_S(j) c_T(a-j). The ratio
 	// of one step has E r^j = e^{j(j-1)/(2 sigma^2)}.
@@ -303,10 +301,8 @@ func (m *allocationMoments) inverse(b float64) float64 {
 	return math.Max(0, log) + 1e-12*(1+math.Abs(gamma))
 }
 
-// laplaceStep is the distance of quadrature nodes in log theta, for a relative error of e^-40.
 const laplaceStep = 0.04
 
-// transform tabulates log f of inverse by the trapezoid rule, until f is negligible.
 func (m *allocationMoments) transform() {
 	// At a node, ratios far below 1/theta are replaced by 0, and ratios far above 1/theta are omitted.
 	if m.laplace != nil {

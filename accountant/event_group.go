@@ -21,7 +21,6 @@ type Group struct {
 
 func (Group) row() row { return row{"group", "for groups", "of {size}", bounded} }
 
-// flatten adds the events for neighbours that differ by the group.
 func (e Group) flatten(t *terms, count int64) {
 	// Noise with a scaled sensitivity still attains its pair. Other results are only upper bounds.
 	inner, err := e.Expand()

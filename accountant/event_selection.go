@@ -31,7 +31,6 @@ func (e Selection) flatten(t *terms, count int64) {
 	t.selection(e, selected{eta: e.Eta, gamma: e.Gamma}, e.Event, count)
 }
 
-// group rewrites the inner event for the group. The theorem holds for neighbours at any distance.
 func (e Selection) group(n int64) (Event, error) {
 	return Selection{e.Eta, e.Gamma, Group{n, e.Event}}, nil
 }
@@ -61,7 +60,6 @@ func (e Selection) logMean() float64 {
 	return log - l - logShape + 8e-16*(math.Abs(l)+math.Abs(log)+math.Abs(logShape))
 }
 
-// selected is a comparable selection, with the inner event as JSON. Either gamma or mean is nonzero.
 type selected struct {
 	eta, gamma, mean float64
 	rel              Relation

@@ -110,7 +110,6 @@ func (v gaussianVotes) pair() (pld.Pair, error) {
 	return pairOf(v.counts())
 }
 
-// groupRho returns the event for a group of n, which is noise sigma/n.
 func (v gaussianVotes) groupRho(n int64) Event {
 	g := float64(n)
 	return ZCDP{mathx.Up(v.rho() * g * g * (1 + 2e-15))}
@@ -171,7 +170,6 @@ func (e LNMax) attained(s *pld.Sum, n int64) (dominating bool) {
 // tieOdds returns log((1+p)/(1-p)) for the mass p = e^logP of a tie.
 func tieOdds(logP float64) float64 { return 2 * math.Atanh(math.Exp(logP)*(1-1e-14)) }
 
-// normalOdds returns the log odds of N(0,1) < a.
 func normalOdds(a float64) float64 { return mathx.LogNormalCDF(a) - mathx.LogNormalCDF(-a) }
 
 // GNSS is one release of a real function plus Gaussian noise of standard deviation Sigma times S. S is a

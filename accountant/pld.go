@@ -85,7 +85,6 @@ func (p *PLD) Compose(e Event, count int64) error {
 	return nil
 }
 
-// certainFailure returns a lower bound on the probability that some WithFailure event fails.
 func (p *PLD) certainFailure() float64 {
 	log := 0.0
 	for i, d := range p.terms.stated.Keys {
@@ -225,7 +224,6 @@ func (p *PLD) rdp() *RDP {
 	return r
 }
 
-// atMost lowers b to the Rényi bound r if r is smaller.
 func (b *Bound) atMost(r Bound, err error) {
 	if err == nil {
 		b.Upper = math.Min(b.Upper, r.Upper)

@@ -78,7 +78,6 @@ func guaranteeAnywhere(e Event) (guarantee, bool) {
 	return guaranteeOf(e)
 }
 
-// gaussianRho returns the rho of Gaussian noise at sensitivity/sigma = ratio, rounded up.
 func gaussianRho(ratio float64) float64 { return atLeastTiny(ratio * ratio / 2 * (1 + 1e-15)) }
 
 // pureRho returns the rho of pure epsilon privacy, rounded up (Steinke 2024).

@@ -54,7 +54,6 @@ func (t *Auto) Risk(ctx context.Context) (*Risk, error) {
 	return t.rdp.risk(ctx)
 }
 
-// rdpRiskPoints is the number of epsilons at which delta is computed.
 const rdpRiskPoints = 200
 
 // risk computes delta on a grid of epsilons. Between two points it uses the smaller epsilon.
@@ -290,7 +289,6 @@ type GDP struct {
 	Regret float64 `json:"regret"`
 }
 
-// gdpTail is the Delta of a GDP if the run is not exactly Gaussian.
 const gdpTail = 1e-9
 
 // GDP returns a certified Mu. At every epsilon, the delta of the run is at most Delta plus the delta of a

@@ -52,7 +52,6 @@ type sampledGaussian struct {
 	logs, binomials []float64
 }
 
-// node is the part of the integrand that all orders share at the grid point z = x/sigma.
 type node struct {
 	weight float64 // exp(-z^2/2)
 	r, l   float64 // r = q(e^u - 1), l = log(1 + r)

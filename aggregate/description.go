@@ -101,7 +101,6 @@ type Chances struct {
 	Answered func(counts []int64) float64            // probability of an answer; nil: 1
 }
 
-// leastNoise and mostNoise bound the noise that mechanisms accept, in votes.
 const (
 	leastNoise = 0x1p-10
 	mostNoise  = 0x1p40

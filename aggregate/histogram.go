@@ -23,7 +23,6 @@ type sealed struct {
 	counts *[]int64
 }
 
-// seal returns a histogram of zeros and its slice of counts.
 func seal(classes int) ([]int64, Histogram) {
 	var own struct {
 		sealed sealed

@@ -69,9 +69,7 @@ func always(h Histogram, labels func(counts []int64) ([]float64, error)) (Law, e
 
 type integerNoise interface {
 	LogProb(k int64) float64
-	// reach returns a distance beyond which the largest noisy count lies with negligible probability.
 	reach(classes int) float64
-	// cdf returns log P[Z <= m] for |m| <= reach.
 	cdf(reach int64) latticeCDF
 }
 
@@ -119,7 +117,6 @@ func discreteArgmax(counts []int64, noise integerNoise) ([]float64, error) {
 	return logsOf(sums), nil
 }
 
-// legendre returns the Gauss-Legendre rule on [0, 1] that is exact for products of up to k linear factors.
 func legendre(k int) (nodes, weights []float64) {
 	nodes, weights = make([]float64, k/2+1), make([]float64, k/2+1)
 	quad.Legendre{}.FixedLocations(nodes, weights, 0, 1)

@@ -69,7 +69,6 @@ func (m *LNMax) ContinuousLaw(h Histogram) (Law, error) {
 
 type laplaceNoise struct{ *rng.DiscreteLaplace }
 
-// reach returns the distance beyond which summands are negligible.
 func (noise laplaceNoise) reach(classes int) float64 {
 	// The winning noisy count of a class is, up to a tail of e^-42 of its P[i], at most 42 scales above the
 	// largest count plus Scale log K. Below the lowest count, at least two factors of a summand fall by
@@ -77,7 +76,6 @@ func (noise laplaceNoise) reach(classes int) float64 {
 	return noise.Scale() * (42 + math.Log(float64(classes)))
 }
 
-// cdf tabulates the distribution function at -reach to reach.
 func (noise laplaceNoise) cdf(reach int64) latticeCDF {
 	// It uses P[Z <= -m] = P[Z >= m] = r^m/(1+r) for m > 0, with r = exp(-1/Scale).
 	c := newLatticeCDF(reach)

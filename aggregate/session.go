@@ -130,7 +130,6 @@ type page [1 << pageBits]int32
 
 const pageBits = 6
 
-// codeReused marks an answer with the student's label.
 const codeReused = 1 << 30
 
 func (g *answerPages) page(query uint64) *page {

@@ -100,7 +100,6 @@ func Numbers(n int) []string {
 	return names
 }
 
-// sortClasses sorts whole numbers by value, and other names by bytes.
 func sortClasses(classes []string) {
 	value := make(map[string]int64, len(classes))
 	for _, c := range classes {

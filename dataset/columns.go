@@ -41,7 +41,6 @@ type numberForm struct {
 	date  string // layout of package time; a date becomes days
 }
 
-// dateLayouts are the accepted date layouts, in order of preference.
 var dateLayouts = []string{
 	"2006-01-02", "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02T15:04:05Z07:00", "2006-01-02 15:04", "2006/01/02",
 	"02.01.2006", "02/01/2006", "01/02/2006", "02-01-2006", "2 Jan 2006", "02-Jan-2006", "Jan 2, 2006",
@@ -61,7 +60,6 @@ var personName = regexp.MustCompile(`(?i)(^|[^a-z])((first|last|full|sur|family|
 
 var idName = regexp.MustCompile(`(?i)(^|[^a-z])(id|ids|uuid|guid|nbr|mrn|ssn|identifier)$|[a-z](ID|Id)$`)
 
-// isIndexName reports whether the name of a column is typical of row numbers that pandas or R wrote.
 func isIndexName(name string, first bool) bool {
 	return first && name == "column 1" || name == "index" || strings.HasPrefix(name, "Unnamed: ")
 }

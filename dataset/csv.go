@@ -182,7 +182,6 @@ func (r *rowReader) next() (row, error) {
 	return row{line: line, cells: cells}, nil
 }
 
-// recordLimit is a reader that fails at a record longer than maxRecord bytes.
 type recordLimit struct {
 	r      io.Reader
 	length int

@@ -10,8 +10,6 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// usual describes the public values of a column: all categories, or the range of the middle 98 % of the
-// numbers.
 type usual struct {
 	name      string
 	low, high float64

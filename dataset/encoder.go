@@ -55,8 +55,6 @@ type encodedColumn struct {
 	text       *texts.Space   // if texts
 }
 
-// fitEncoder fits an encoder to public rows without their labels. Columns named in keep always become
-// features.
 func fitEncoder(public *Table, keep []string) (*Encoder, error) {
 	e := &Encoder{}
 	for i, c := range public.Columns {

@@ -83,7 +83,6 @@ func (f folder) classify(s Set, names []string) (Set, error) {
 	return s.rows(kept), nil
 }
 
-// readPair reads the images and labels with the given prefix.
 func readPair(files fs.FS, f folder, prefix, part string) (Set, error) {
 	images, err := readFile(files, f.path, prefix+"-images-idx3-ubyte", 3)
 	if err != nil {

@@ -16,7 +16,6 @@ import (
 	"github.com/pate-go/pate/internal/texts"
 )
 
-// columnJSON is the JSON form of a column of an encoder.
 type columnJSON struct {
 	Name       cell         `json:"name"`
 	Mean       float64      `json:"mean,omitempty"`
@@ -136,7 +135,6 @@ func (c columnJSON) column() (encodedColumn, error) {
 	return f, nil
 }
 
-// pick returns the fitted columns of t, and the quoted names of columns that are missing or occur twice.
 func (e *Encoder) pick(t *Table) (picked *Table, missing, twice []string) {
 	out := *t
 	out.Columns = make([]Column, len(e.columns))

@@ -17,7 +17,6 @@ import (
 	"github.com/pate-go/pate/internal/unpack"
 )
 
-// array is an NPY file whose elements are read on demand.
 type array struct {
 	file  *os.File
 	path  string
@@ -29,7 +28,6 @@ type array struct {
 	fort  bool
 }
 
-// openArray opens a one- or two-dimensional NPY file of numbers or texts.
 func openArray(path string) (_ *array, err error) {
 	f, err := unpack.Open(path)
 	if err != nil {
@@ -125,7 +123,6 @@ func openRows(path string) (*array, error) {
 func (a *array) size() (rows, cols int) { return a.shape[0], a.shape[1] }
 func (a *array) image() Shape           { return Shape{} }
 
-// blocks reads all rows of cols elements in blocks of little-endian bytes, in the order of the file.
 func (a *array) blocks(cols int, visit func(from, n int, raw []byte) error) error {
 	rows := a.shape[0]
 	block := max(1, min(rows, blockBytes/(cols*a.width)))

@@ -14,11 +14,9 @@ type rowSource interface {
 	size() (rows, cols int)
 	// each calls visit with every row in order. The row is valid only during the call.
 	each(visit func(i int, row []float64) error) error
-	// image returns the shape of images with pixels in [0, 1], or the zero Shape for other rows.
 	image() Shape
 }
 
-// maxNumbers is the largest number of entries of a matrix, which then takes 4 GiB.
 const maxNumbers = 1 << 30
 
 // contentNames names a row by a hash of its content and the number of equal rows before it.
@@ -108,7 +106,6 @@ type scale struct {
 	SD   []float64 `json:"sd,omitempty"` // 0 if the column is constant over public rows
 }
 
-// fitScale fits a scale to public rows. It ignores numbers that are not finite or too large for float32.
 func fitScale(path string, public rowSource) (scale, error) {
 	_, cols := public.size()
 	s := scale{Mean: make([]float64, cols), SD: make([]float64, cols)}
@@ -139,7 +136,6 @@ func fitScale(path string, public rowSource) (scale, error) {
 	return s, nil
 }
 
-// numbersClip bounds the absolute value of scaled numbers.
 const numbersClip = 6
 
 func (s scale) apply(dst []float32, row []float64) {

@@ -72,7 +72,6 @@ func listFiles(dir, what string, wanted func(name string) bool) ([]folderFile, e
 	return files, nil
 }
 
-// shapeOfPictures returns the common shape of all public images.
 func shapeOfPictures(dir string, files []folderFile, size Shape) (Shape, error) {
 	shape := size
 	for i, f := range files {
@@ -99,7 +98,6 @@ func shapeOfPictures(dir string, files []folderFile, size Shape) (Shape, error) 
 	return shape, nil
 }
 
-// openPicture reads the size of an image and, if pixels is true, the pixels.
 func openPicture(path string, pixels bool) (cfg image.Config, img image.Image, err error) {
 	f, err := unpack.Open(path)
 	if err != nil {
@@ -139,8 +137,6 @@ func (r *pictureRows) each(visit func(i int, row []float64) error) error {
 	return nil
 }
 
-// resample writes one grey plane, or three colour planes, with values in [0, 1]. A pixel is a mean over the
-// pixels that it covers.
 func resample(dst []float64, img image.Image, shape Shape) {
 	b := img.Bounds()
 	plane := shape.Rows * shape.Cols

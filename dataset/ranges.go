@@ -24,7 +24,6 @@ type Ranges struct {
 	encoder *Encoder // with equal weights of all bins
 }
 
-// declared is a column with bins: intervals of numbers, or categories, and perhaps a bin for missing values.
 type declared struct {
 	name    string
 	edges   []float64 // ascending edges of numeric bins: bin i holds edges[i] <= v < edges[i+1]

@@ -67,7 +67,6 @@ func ReadPublic(src Source, r Reading) (*Schema, Pool, error) {
 	return s, pool, err
 }
 
-// publicClasses returns the classes of the rule or of the public rows, or nil if there are none.
 func (t *Table) publicClasses() ([]string, error) {
 	if t.Rule.Names != nil {
 		return t.Rule.withOther(t.Rule.Names), nil
@@ -167,7 +166,6 @@ func (s *Schema) pool(in *Table) (p Pool, err error) {
 	return p, nil
 }
 
-// matrix returns all rows, scaled, and calls visit with each unscaled row.
 func (s *Schema) matrix(t *Table, visit func(i int, row []float64)) (blas32.General, error) {
 	count, cols := t.numbers.size()
 	if count > maxNumbers/cols {

@@ -88,7 +88,6 @@ func (s Set) UnitCount() int {
 	return len(seen)
 }
 
-// leftOut returns the units of all rows that are not in kept.
 func leftOut(units []string, rows, kept []int) []string {
 	var names []string
 	for _, i := range rows {

@@ -58,7 +58,6 @@ const (
 	magicZip  = "PK\x03\x04"
 )
 
-// magicOf returns the magic bytes of an NPY, idx or zip file, and "" for a table.
 func magicOf(head []byte) string {
 	for _, magic := range []string{npy.Magic, magicIDX3, magicZip} {
 		if bytes.HasPrefix(head, []byte(magic)) {
@@ -68,7 +67,6 @@ func magicOf(head []byte) string {
 	return ""
 }
 
-// open opens a source. If optional is set, label and unit may be missing.
 func (r Reading) open(src Source, optional bool) (*Table, error) {
 	info, err := os.Stat(src.Path)
 	if err != nil {
@@ -120,8 +118,6 @@ func (r Reading) open(src Source, optional bool) (*Table, error) {
 	return openEmbeddings(src, opt)
 }
 
-// openEmbeddings opens a table whose features are in an NPY file. Rows without units are named by their
-// content.
 func openEmbeddings(src Source, opt CSVOptions) (*Table, error) {
 	if opt.Text != "" {
 		return nil, wrong(src.Path, "has texts as features, and embeddings beside them", "", "give --text or --embeddings")
@@ -170,7 +166,6 @@ func firstBytes(path string) ([]byte, error) {
 	})
 }
 
-// labelsBeside returns the existing labels file whose name matches an idx file of images, or "".
 func labelsBeside(path string) string {
 	beside := strings.Replace(path, "images-idx3", "labels-idx1", 1)
 	if beside != path {
@@ -240,7 +235,6 @@ func (t *Table) setLabels(path string, labels []string, optional bool) (err erro
 	return nil
 }
 
-// readLines reads one name for each of n rows, from an NPY, idx, Parquet or text file.
 func readLines(path string, n int) (names []string, err error) {
 	head, err := firstBytes(path)
 	if err != nil {
@@ -309,7 +303,6 @@ func (l *nameList) parquet(f *os.File) ([]string, error) {
 	return l.names, nil
 }
 
-// nameList collects the names in a file within the memory limit of a table.
 type nameList struct {
 	path     string
 	names    []string

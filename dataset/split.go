@@ -113,7 +113,6 @@ func (t *Table) enough(parts [3][]int) error {
 		"each part must have rows", "give a table with more units")
 }
 
-// fill sets all fields of the three sets but the features, and returns the kept rows.
 func (t *Table) fill(task *Task, parts [3][]int) (kept [3][]int, err error) {
 	for i, set := range task.sets() {
 		*set = Set{Name: t.Name, Classes: task.Classes, Image: task.Image, Provenance: t.Provenance}

@@ -211,7 +211,6 @@ func (b *tableBuilder) add(r row) error {
 	return nil
 }
 
-// labelOf returns the index of a row's label, or -1 if the table has no labels.
 func (b *tableBuilder) labelOf(r row) (int, error) {
 	if b.label < 0 {
 		return -1, nil
@@ -250,7 +249,6 @@ func (b *tableBuilder) contentUnit(cells []string) (unit, group string) {
 	return b.copies.name([16]byte(h.Sum(nil)))
 }
 
-// interner stores most equal strings only once.
 type interner struct {
 	seed  maphash.Seed
 	known []string

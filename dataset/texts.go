@@ -22,7 +22,6 @@ const (
 	folderLabel = "label"
 )
 
-// plainName returns path without the ending of a compressed file.
 func plainName(path string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(path, ".gz"), ".zst")
 }
@@ -113,8 +112,6 @@ func jsonCells(text []byte) (map[string]string, error) {
 	return cells, nil
 }
 
-// readTextFolder reads a folder with a file for each text, as columns label and text. The label is the folder
-// of the file.
 func readTextFolder(dir string, opt CSVOptions) (*Table, error) {
 	if !opt.Unlabelled && opt.Label == "" {
 		opt.Label = folderLabel

@@ -31,7 +31,6 @@ func (y cyclic) validate(c Config) error {
 	return nil
 }
 
-// inTurn returns the sampling probability of a record in its turn, for the mean q over all turns.
 func (y cyclic) inTurn(q float64) float64  { return math.Min(1, float64(y.bands)*q) }
 func (cyclic) probability(p Phase) float64 { return p.SamplingProbability }
 
@@ -105,7 +104,6 @@ func bandedCoefficients(bands int) []float64 {
 	return c
 }
 
-// bandBits is the number of fractional bits of a coefficient.
 const bandBits = 31
 
 // wholeCoefficients returns the coefficients times 2^bandBits. The norm of a column is at most one, exactly.

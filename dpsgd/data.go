@@ -88,7 +88,6 @@ func wellFormed(name string, x blas32.General) error {
 	return nil
 }
 
-// digest returns SHA-256 hashes of consecutive parts of d, and the hash of packed rows.
 func (d Data) digest(workers int) [][sha256.Size]byte {
 	const piece = 1024 // records
 	rows, _ := d.Dims()

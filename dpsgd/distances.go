@@ -102,7 +102,6 @@ func newMeter(model Model) *meter {
 	return &meter{worker: model.Worker(), one: make([]float32, n), another: make([]float32, n)}
 }
 
-// measure returns the distance of each row, or of each pair of rows for Records.
 func (m *meter) measure(data Data, rows []int, clip Clip, between Between) []float64 {
 	m.worker.Start()
 	var values []float64

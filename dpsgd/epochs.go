@@ -89,7 +89,6 @@ type epochSampler struct {
 	parts  []epochPart
 }
 
-// epochPart holds the drawn steps of one epoch for some of the records.
 type epochPart struct {
 	key   rng.Key // key of the draws; zero before the first draw
 	first int     // first step of the epoch

@@ -83,7 +83,6 @@ type grouping struct {
 	limit int // larger blocks are summed one record at a time
 }
 
-// groupingOf returns larger groups for many parameters.
 func groupingOf(parameters int) grouping {
 	if parameters <= 1<<16 {
 		return grouping{rows: 64, limit: 128}
@@ -96,7 +95,6 @@ func (g grouping) blocks(expected float64) int {
 }
 
 const (
-	// A finer grid has smaller rounding errors.
 	minGridBits, maxGridBits = 32, 40
 	unit24                   = 0x1p-24
 )

@@ -88,7 +88,6 @@ func (w *meanWorker) addMean(data Data, rows []int, clip Clip) Tally {
 
 type unitModel struct{ Model }
 
-// forRecords returns a model whose rows are the records of data.
 func forRecords(m Model, data Data) Model {
 	if data.Packed != nil {
 		m = unpackedModel{m}

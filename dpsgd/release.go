@@ -206,7 +206,6 @@ func (s *scratch) pieces(low, high int) iter.Seq[[]float64] {
 	}
 }
 
-// pieceLength is the number of parameters whose intermediate results fit into the L1 cache.
 const pieceLength = 1024
 
 func (r *release) scratchOf(worker int) *scratch {
@@ -332,7 +331,6 @@ func (h *hasher) sum(m []int64) (out [hashSize]byte) {
 
 type uint128 struct{ low, high uint64 }
 
-// addPairs adds the products of the NH hash with k to sums[0], and of the NH hash with k[2:] to sums[1].
 func addPairs(sums *[2]uint128, m []int64, k []uint64) {
 	a, b := sums[0], sums[1]
 	for i := 0; i+1 < len(m) && i+3 < len(k); i += 2 {

@@ -52,7 +52,6 @@ type scheme interface {
 	// probability returns the probability that a record is in a given batch of the phase.
 	probability(p Phase) float64
 	event(p Phase, steps int, noise accountant.Gaussian) accountant.Event
-	// sampler returns a sampler for the phase that begins at step start.
 	sampler(probability float64, start, parts, blocks int) sampler
 }
 

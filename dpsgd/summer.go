@@ -118,7 +118,6 @@ func (s *summer) add(ctx context.Context, batch *batcher, clip Clip, perUnit flo
 	return total, ctx.Err()
 }
 
-// after returns the rows of the block that probably follows block b.
 func (s *summer) after(batch *batcher, b int) []int {
 	next, end := b+len(s.workers), batch.blocks
 	if lanes := len(s.floats); lanes > 0 {

@@ -273,8 +273,6 @@ func mean(runs []Row) Row {
 	return row
 }
 
-// beside calls the functions concurrently or, with one worker, in turn. The first error cancels the other
-// functions.
 func beside(ctx context.Context, workers int, clock *shared, works ...func(context.Context) error) error {
 	var group sync.WaitGroup
 	defer group.Wait()
@@ -310,7 +308,6 @@ func inTurn(report func(Progress)) func(Progress) {
 	}
 }
 
-// shared is a clock for concurrent jobs. While n jobs run, it runs at 1/n of the usual speed.
 type shared struct {
 	mu     sync.Mutex
 	works  int

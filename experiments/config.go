@@ -23,7 +23,6 @@ import (
 	"github.com/pate-go/pate/teachers/golearn"
 )
 
-// The methods of a comparison, in the order of the table.
 const (
 	GNMax          = "pate/gnmax"
 	ConfidentGNMax = "pate/confident-gnmax"
@@ -43,7 +42,6 @@ const (
 	allSilos = "pknn/silos"    // pknn/reverse with counts of silos, which are added
 )
 
-// The methods of package stability release the exact plurality if a few moved votes cannot change it.
 const (
 	MStab     = "pate/m-stab"
 	StableSVT = "pate/stable-svt"

@@ -180,7 +180,6 @@ func (c point) drawPool(ctx context.Context, seed int, paid *drawn) (dataset.Tas
 	return task, wrapped(err)
 }
 
-// askedHeader returns the names of the columns of drawn queries in the labels file, or nil for public rows.
 func (c Config) askedHeader() (names []string) {
 	if c.Task.Questions == nil {
 		return nil

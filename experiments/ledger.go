@@ -140,7 +140,6 @@ func epsilonOf(e accountant.Event, delta float64) (accountant.Bound, error) {
 	return b.Bound, wrapped(err)
 }
 
-// calibrate returns the least noise for which the event and the counts of the pool fit the target of c.
 func calibrate(ctx context.Context, c point, event func(noise float64) (accountant.Event, error)) (float64, error) {
 	target := accountant.Target{Epsilon: c.epsilon, Delta: c.Delta}
 	account := accountant.AutoConfig{Relation: relation}.NewAccount
@@ -151,7 +150,6 @@ func calibrate(ctx context.Context, c point, event func(noise float64) (accounta
 	return noise, err
 }
 
-// withPool composes e with the event of the pool's noisy counts, if any.
 func (c point) withPool(e accountant.Event) accountant.Event {
 	if c.pool == nil || e == nil {
 		return e
@@ -184,7 +182,6 @@ func (r *Row) charge(ctx context.Context, e accountant.Event, c point) error {
 	return err
 }
 
-// shares divides a cost among events in proportion to their Rényi divergences at this order.
 func shares(events []accountant.Event, order float64) ([]Charge, error) {
 	total := 0.0
 	charged := make([]Charge, len(events))

@@ -18,7 +18,6 @@ import (
 	"github.com/pate-go/pate/teachers/trees"
 )
 
-// runDPSGD trains the models of `pate dpsgd`: one row per target and, for images, a row without privacy.
 func runDPSGD(ctx context.Context, c Config) ([]Row, error) {
 	task := c.Task
 	var err error
@@ -221,7 +220,6 @@ func (p penalised) choose(ctx context.Context, data teachers.Dataset, rnd *rand.
 	return best, nil
 }
 
-// better reports whether now predicts the labels better than before by two standard deviations (McNemar).
 func better(now, before, labels []int) bool {
 	won, lost := 0, 0
 	for i, y := range labels {

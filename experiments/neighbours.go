@@ -120,7 +120,6 @@ func (c point) releaseNeighbours(
 	return labels, err
 }
 
-// labelsFile returns a table of the released labels, with the queried rows of a synthetic pool.
 func (c point) labelsFile(queries []int, released nearby.Labels) table.Table {
 	names := make([]string, len(queries))
 	for q, pool := range queries {

@@ -21,7 +21,6 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// ensemble holds the votes of the teachers of one run, on all queries and then on the test rows.
 type ensemble struct {
 	votes   *votes.Matrix
 	asked   int // number of rows before the test rows

@@ -40,8 +40,6 @@ const (
 	confidentAsked     = 1.25 // questions per answer
 )
 
-// planAnswers returns how many answers of GNMax the budget allows if the noise is a fifth of the number of
-// teachers.
 func (c Config) planAnswers(ctx context.Context, epsilon float64) (int, error) {
 	affordable, err := plan.MaxCount(ctx, c.teachers(), accountant.Target{Epsilon: epsilon, Delta: c.Delta})
 	if err != nil {
@@ -168,7 +166,6 @@ func once[T any](plans *sync.Map, method string, made func() (T, error)) (T, err
 	return f.(func() (T, error))()
 }
 
-// ahead computes the hash of the task and all calibrations in the background.
 type ahead struct {
 	points []point
 	err    error
@@ -200,7 +197,6 @@ func begin(ctx context.Context, c Config) (a *ahead, stop func()) {
 	}
 }
 
-// wait waits until the points are known. Some plans may be unfinished.
 func (a *ahead) wait(ctx context.Context) ([]point, error) {
 	select {
 	case <-a.done:

@@ -31,8 +31,6 @@ func (c Config) dimensions() int {
 }
 
 type prepared struct {
-	// The private rows, the pool rows and the test rows have features for votes, perhaps projected on
-	// directions of the pool.
 	private, asked, tested teachers.Matrix
 	pool, test             teachers.Matrix // features for students
 	hash                   [32]byte        // hash of the task
@@ -103,7 +101,6 @@ func (c Config) voted() string {
 	return c.Features
 }
 
-// projected returns the features of set, projected on the principal directions of the pool.
 func (c Config) projected(ctx context.Context, pool *student.Learner, set dataset.Set, e features.Extractor) (teachers.Matrix, error) {
 	const rowsAtOnce = 512
 	parts := make([]teachers.Matrix, (set.Len()+rowsAtOnce-1)/rowsAtOnce)

@@ -202,7 +202,6 @@ func (c Config) differences(rows []Row) []Difference {
 	return out
 }
 
-// repeated repeats runs up to n, for a comparison with a method that has a run for each silo.
 func repeated(runs [][]int, n int) [][]int {
 	out := make([][]int, n)
 	for i := range out {

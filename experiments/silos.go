@@ -25,7 +25,6 @@ type election struct {
 	silos []neighbours.Rows // the same rows, by silo, if silos count by themselves
 }
 
-// elections returns the elections of a method.
 func (c point) elections(p prepared, method string) []election {
 	all := neighbours.Rows{X: p.private, Y: c.Task.Private.Y, Units: c.Task.Private.Units, Classes: p.classes}
 	e := election{name: method, as: method, units: c.units, all: all}

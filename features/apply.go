@@ -64,12 +64,10 @@ type rows interface {
 	count() int
 	size() int    // bytes of a row in a file
 	kind() string // format name in the key of a file
-	// place returns the memory of rows from <= i < to, or an empty matrix if take must copy the rows.
 	place(from, to int) blas32.General
 	// take stores the rows of x from index from on. It returns the index of the first row that is not finite,
 	// or -1.
 	take(from int, x blas32.General) int
-	// append encodes row i for a file and appends it to b. The method set decodes it.
 	append(b []byte, i int) []byte
 	set(i int, b []byte)
 }
@@ -211,7 +209,6 @@ func (x *extraction) key(ctx context.Context, kind string) ([sha256.Size]byte, e
 
 const probes = 3
 
-// probe returns the features of three test images: zeros, a negative constant, and changing pixels.
 func (x *extraction) probe() []float32 {
 	img, dst := make([]float32, x.shape.Pixels()), make([]float32, probes*x.dim)
 	for k := range probes {

@@ -138,7 +138,6 @@ func fileSize(x rows) int64 {
 	return int64(x.count())*int64(x.size()) + int64(pieces(x.count()))*sealSize
 }
 
-// seal returns two check sums of a piece: CRC-32 of Castagnoli and of IEEE 802.3.
 func (f cacheFile) seal(piece int, data []byte) (seal [sealSize]byte) {
 	head := binary.LittleEndian.AppendUint64(append([]byte(nil), f.key[:]...), uint64(piece))
 	for i, polynomial := range []*crc32.Table{crc32.MakeTable(crc32.Castagnoli), crc32.IEEETable} {
@@ -209,8 +208,6 @@ func (f cacheFile) readPiece(file io.ReaderAt, x rows, piece int, buffer []byte)
 	return nil
 }
 
-// makeRoom deletes the least recently used files until a file of the given size fits, and reports whether it
-// fits.
 func (c Cache) makeRoom(dir string, size int64) bool {
 	limit := c.Limit
 	if limit == 0 {
@@ -252,7 +249,6 @@ func (c Cache) makeRoom(dir string, size int64) bool {
 	return total <= limit
 }
 
-// abandonedAfter is the age at which a temporary file is deleted.
 const abandonedAfter = time.Hour
 
 func sweep(dir string, now time.Time) {

@@ -51,8 +51,6 @@ func (d Deskew) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	}
 }
 
-// moments are the mass of an image, its centre, and the central second moments mu11 and mu02 divided by the
-// mass.
 type moments struct{ mass, cx, cy, mu11, mu02 float64 }
 
 func measure(img []float32, shape dataset.Shape) moments {
@@ -86,8 +84,7 @@ func measure(img []float32, shape dataset.Shape) moments {
 }
 
 type straightener struct {
-	shape dataset.Shape
-	// padded holds the lines of the image with zeros on both sides, and then a line of zeros.
+	shape  dataset.Shape
 	padded []float32
 }
 

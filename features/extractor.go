@@ -189,8 +189,6 @@ func (g GroupNorm) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	})
 }
 
-// colour applies the extractor Of to the luminance of a colour image, and appends mean colours of the cells
-// of a grid.
 type colour struct{ Of Extractor }
 
 const colourCells = 4

@@ -15,16 +15,13 @@ import (
 
 // These constants define the filters of the 2-D scattering transform of Kymatio 0.3.
 const (
-	scales  = 2
-	angles  = 8
-	periods = 2
-	// farthest is a number x for which exp(-x) is negligible in float64.
+	scales   = 2
+	angles   = 8
+	periods  = 2
 	farthest = 80
-	// circle replaces 2 pi in the norm of a filter, as in Kymatio.
-	circle = 2 * 3.1415
+	circle   = 2 * 3.1415
 )
 
-// morlet returns the real Fourier transform of a filter psi on a grid of rows x cols points, row-major.
 func morlet(rows, cols, scale, angle int) []float64 {
 	sigma := 0.8 * float64(int(1)<<scale)
 	xi := 3 * math.Pi / 4 / float64(int(1)<<scale)
@@ -95,8 +92,6 @@ func circlePoints(n int) [][2]float64 {
 	return points
 }
 
-// lowPass returns the row-major matrix of the low-pass filter along one dimension, from n points at
-// resolution 2^-level.
 func lowPass(n, level int) []float64 {
 	full := n << level
 	const sigma = 0.8 * (1 << (scales - 1))
@@ -171,7 +166,6 @@ func (w wave) at(i, n int) float64 {
 	return c
 }
 
-// weight returns the factor of w by which the transpose of the analysis matrix becomes the inverse matrix.
 func (w wave) weight(n int) float64 {
 	if w.k == 0 || w.k == n/2 {
 		return 1 / float64(n)
@@ -205,7 +199,6 @@ func (w wave) weight(n int) float64 {
 // bank applies the eight filters of one scale to the spectra of signals in the real basis.
 type bank [len(anglePairs)][]*kernel.Groups
 
-// anglePairs lists the pairs of angles: theta and -theta, except for the last pair.
 var anglePairs = [angles / 2][2]int{{0, 6}, {1, 5}, {2, 4}, {3, 7}}
 
 type spectrum struct {
@@ -229,7 +222,6 @@ func (s spectrum) parts(angle, k, l int) (ee, oo, eo, oe float64) {
 	return (pp + pm + mp + mm) / 4, (pp - pm - mp + mm) / 4, (pp - pm + mp - mm) / 4, (pp + pm - mp - mm) / 4
 }
 
-// coefficient returns the factor of one input coefficient in one output coefficient of a filter (see bank).
 func (s spectrum) coefficient(angle int, a, b wave, sineRow, sineCol bool, part int) float64 {
 	ee, oo, eo, oe := s.parts(angle, a.k, b.k)
 	sameRow := a.sine == sineRow
@@ -252,7 +244,6 @@ func (s spectrum) coefficient(angle int, a, b wave, sineRow, sineCol bool, part 
 	return w
 }
 
-// meeting lists, for each frequency, the basis functions that have this frequency on every step-th point.
 func (b basis) meeting(step int) [][]wave {
 	// For step 2, the cosines of frequencies n/2-k and k are equal on the kept points, and the sines have
 	// opposite signs.
@@ -267,7 +258,6 @@ func (b basis) meeting(step int) [][]wave {
 	return all
 }
 
-// newBank returns the filters of one scale between two grids. The argument step is 1 or 2.
 func newBank(s spectrum, to, from grid, step int) bank {
 	var all bank
 	for i, turn := range anglePairs {
@@ -281,7 +271,6 @@ func newBank(s spectrum, to, from grid, step int) bank {
 	return all
 }
 
-// makeGroups returns one filter, which may be its own mirror image (symmetric).
 func makeGroups(s spectrum, angle int, symmetric bool, to, from grid, step int) *kernel.Groups {
 	var groups []group
 	rows, cols := basis{s.rows / step}, basis{s.cols / step}
@@ -337,10 +326,8 @@ type outcome struct {
 	exists   bool
 }
 
-// negligible is the relative weight of inputs that would not change a float32 sum.
 const negligible = 1e-8
 
-// inputs returns the input coefficients of a class with their weights.
 func (s spectrum) inputs(angle int, from grid, down, across []wave, class int, sine bool, out [kernel.GroupOutputs]outcome) (in kernel.GroupInputs) {
 	rows, cols := basis{s.rows}, basis{s.cols}
 	least := negligible * float32(slices.Max(s.hat[angle])/float64(s.rows*s.cols))

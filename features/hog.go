@@ -29,7 +29,6 @@ type HOG struct {
 // 6.
 func StandardHOG() HOG { return HOG{Bins: 16, Cell: 4, Block: 2, Clip: 0.2} }
 
-// normFloor limits the gain of an almost empty block.
 const normFloor = 0.1
 
 func (h HOG) Name() string {
@@ -63,18 +62,13 @@ func (h HOG) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 
 type hogGrid struct {
 	HOG
-	shape        dataset.Shape
-	down, across int // number of whole cells
-	ys, xs       []nearCells
-	// plain holds square roots of pixels, and root the same with a border. The directions turn are in units
-	// of a bin.
+	shape                     dataset.Shape
+	down, across              int // number of whole cells
+	ys, xs                    []nearCells
 	plain, root, length, turn []float32
-	// hist holds the histograms of the cells, with a margin of one cell on every side.
-	hist []float32
+	hist                      []float32
 }
 
-// nearCells is a position between two cell centres: the index of the lower cell, and the weight of the upper
-// cell.
 type nearCells struct {
 	lower  int
 	weight float32
@@ -116,10 +110,8 @@ func (g *hogGrid) extract(dst, img []float32) {
 	}
 }
 
-// slack is the number of values that are computed at once.
 const slack = 8
 
-// gradients sets length and turn to the lengths and directions of the gradients of the square roots of img.
 func (g *hogGrid) gradients(img []float32) {
 	kernel.SquareRoots(g.plain, img)
 	rows, cols := g.shape.Rows, g.shape.Cols

@@ -60,7 +60,6 @@ func (p *Packed) Pack(i int, src []float32) error {
 	return nil
 }
 
-// mostUnits is the largest integer. The units of a row are 2^leastExponent to 2^mostExponent.
 const (
 	mostUnits     = math.MaxInt16
 	unitBits      = 15

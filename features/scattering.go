@@ -80,7 +80,6 @@ type axis struct {
 	coarse           folded // at half resolution
 }
 
-// folded holds the transforms along a dimension of n points, for sums and differences of mirrored points.
 type folded struct {
 	n            int
 	inverse      kernel.Quarters // synthesis
@@ -90,15 +89,12 @@ type folded struct {
 	lowPass      matrix          // low pass of points that are not folded: out x n
 }
 
-// pointsOf returns the number of points after padding, as in Kymatio, and the number of output points.
 func pointsOf(image int) (padded, out int) {
 	const step = 1 << scales
 	padded = ((image+step)/step + 1) * step
 	return padded, padded/step - 2
 }
 
-// newAxis returns the transforms for an axis of points pixels. Padding reflects the image without repeating
-// the border.
 func newAxis(points int) axis {
 	n, out := pointsOf(points)
 	a := axis{in: points, n: n, half: n / 2, out: out}
@@ -166,7 +162,6 @@ func newMirror(m, ke, ko int, even, odd func(i, j int) float64) kernel.Mirror {
 	return kernel.Mirror{Even: newMatrix(m, ke, even).v, Odd: newMatrix(m, ko, odd).v, M: m, KE: ke, KO: ko}
 }
 
-// newHalves returns the product with n inputs and n results, whose coefficients are at(k, i).
 func newHalves(n int, at func(k, i int) float64) kernel.Halves {
 	last := n - 1
 	rows := func(m, first int) []float32 {

@@ -7,7 +7,6 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// together is the number of images in a batch.
 const together = 2 * lanes
 
 type scatteringMemory struct {
@@ -29,7 +28,6 @@ type scratch struct {
 	out     grid   // moduli averaged along columns and rows
 }
 
-// newScratch allocates memory for signals of rows x cols points.
 func newScratch(rows, cols, outRows, outCols int) scratch {
 	band, apart := newGrids(4, rows, cols)
 	return scratch{
@@ -107,7 +105,6 @@ func (p *scatteringPlan) coarseAverages(signals []signal, s scratch, spectrum []
 	}
 }
 
-// filter filters one or two signals for a pair of angles.
 func (p *scatteringPlan) filter(s scratch, filters []*kernel.Groups, spectrum []float32, signals int) {
 	for i, f := range filters {
 		sum, difference := s.band[i].data, s.band[1].data
@@ -121,7 +118,6 @@ func (p *scatteringPlan) filter(s scratch, filters []*kernel.Groups, spectrum []
 	}
 }
 
-// moduli computes the moduli of a signal, as sums and differences of columns.
 func (p *scatteringPlan) moduli(s scratch, signal int, mirrored bool, row, col folded) {
 	inverse := [sides]kernel.Quarters{col.inverse, col.inverse}
 	if mirrored {
@@ -166,7 +162,6 @@ func (p *scatteringPlan) collectTurn(dst blas32.General, channel, turn int, from
 	}
 }
 
-// collect copies the signal that begins at a lane to a channel of every image.
 func (p *scatteringPlan) collect(dst blas32.General, channel int, from grid, lane int) {
 	rows, points := p.outRows, p.outCols
 	if from.row == points*point {

@@ -11,8 +11,6 @@ var machine = func() path {
 	return portable
 }()
 
-// chacha8 sets the first half of words to eight blocks, from block number counter on.
-//
 //go:noescape
 func chacha8(words *[chunkWords]uint64, key *[4]uint64, counter uint32)
 

@@ -202,7 +202,6 @@ const (
 	copied     = 32 // values at a time: a fixed number avoids a branch
 )
 
-// copy copies n values from index from on to dst. It may overwrite further elements of dst.
 func (t *quickValues) copy(on path, dst []int64, from, n uint) uint {
 	if on == portable || n > copied || len(dst) < copied {
 		return uint(copy(dst, t.values[from:from+n]))
@@ -249,7 +248,6 @@ func (d *DiscreteGaussian) quick(t *table, w uint64) (m uint64, ok bool) {
 	return x<<(d.fine&63) | w>>1&(1<<(d.fine&63)-1), x < open && w<<guideBits >= (2*x+1)*d.reach
 }
 
-// extended returns the first bits of U and V, from the words w, moreU and moreV.
 func (d *DiscreteGaussian) extended(w, moreU, moreV uint64) (u, v uint64) {
 	const rest = uBits - guideBits
 	known := d.known() & 63
@@ -257,7 +255,6 @@ func (d *DiscreteGaussian) extended(w, moreU, moreV uint64) (u, v uint64) {
 	return u, w<<guideBits>>((64-known)&63)<<((64-known)&63) | moreV>>known
 }
 
-// settle returns M for the words w, moreU and moreV, and whether M is accepted.
 func (d *DiscreteGaussian) settle(s *Stream, t *table, w, moreU, moreV uint64) (m uint64, ok bool) {
 	u, v := d.extended(w, moreU, moreV)
 	x, ok := t.search(u)

@@ -67,8 +67,6 @@ func (t *table) search(u uint64) (x uint64, ok bool) {
 	panic("rng: table does not end with 0")
 }
 
-// newTable rounds the enclosures of the tails outwards to integers, and sets slack to the largest width of an
-// enclosure.
 func newTable(l law) *table {
 	const extra = 32
 	t := &table{slack: 1}

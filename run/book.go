@@ -137,7 +137,6 @@ func (f File) traces() ([]string, error) {
 	return there, nil
 }
 
-// lost returns an error for a missing or empty ledger, if there are traces of the ledger.
 func (f File) lost(traces []string) error {
 	if len(traces) == 0 {
 		return nil

@@ -57,7 +57,6 @@ func markFile(id string) (string, error) {
 	return filepath.Join(dir, id+".head"), err
 }
 
-// indexFile returns the file in the user's state folder with the id of the last ledger at path.
 func indexFile(path string) (string, error) {
 	dir, err := durable.StateFolder()
 	if err != nil {

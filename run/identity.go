@@ -166,7 +166,6 @@ func recordedRuns(book *ledger.Ledger, kind string) ([]Recorded, error) {
 	return runs, nil
 }
 
-// noiseDiffers lists the differences between two sources of noise.
 func (id identity) noiseDiffers(seeded bool, key string) []string {
 	from := map[bool]string{true: "a seed", false: "a secret key"}
 	switch {

@@ -24,7 +24,6 @@ type Done struct {
 	SHA256 [sha256.Size]byte
 }
 
-// charged holds the reservations of all stages, and the key of the noise if it still exists.
 type charged struct {
 	reservations []*ledger.Reservation
 	key          rng.Key
@@ -204,7 +203,6 @@ func (b *Book) commit(of []*ledger.Reservation, file [sha256.Size]byte) error {
 	return b.Ledger.CommitBatch(outcomes)
 }
 
-// verify compares the file of a complete stage with the committed hash, and returns the hash.
 func (s *Session) verify(stage Stage, c charged) (sum [sha256.Size]byte, err error) {
 	if sum, err = stage.read(); err != nil {
 		return sum, &fault.Error{What: stage.Out + " cannot be read", Err: err}

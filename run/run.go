@@ -261,7 +261,6 @@ func (s *Session) events() (all []accountant.Event) {
 	return all
 }
 
-// settle makes the plan on the open ledger, or reuses an earlier plan.
 func (s *Session) settle(ctx context.Context, planned bool) error {
 	if s.run.own() {
 		s.Recorded = s.Ledger.State().Entries > 0

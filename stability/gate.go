@@ -127,7 +127,6 @@ type PTR struct {
 	noise       *rng.DiscreteLaplace
 }
 
-// ptrBits is log2 of the least number of grid units in a bound.
 const ptrBits = 20
 
 func NewPTR(cfg PTRConfig) (*PTR, error) { return newPTR(cfg, ptrBits) }

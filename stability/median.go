@@ -147,7 +147,6 @@ type SmoothMedian struct {
 	beta      float64
 }
 
-// medianBits sets the grid: the interval of the median has at least 2^medianBits units.
 const medianBits = 24
 
 func NewSmoothMedian(cfg SmoothMedianConfig) (*SmoothMedian, error) {

@@ -132,7 +132,6 @@ func meanSquaredDistance(x Matrix) float64 {
 	return sum
 }
 
-// roughLandmarks is the number of landmarks for label spreading on a table.
 const roughLandmarks = 300
 
 func (p *Pool) rough() *Pool {
@@ -157,7 +156,6 @@ func Projected(columns int) int {
 	return columns
 }
 
-// projected returns a candidate that projects rows on the principal directions and then trains like c.
 func (p *Pool) projected(c Candidate, z Matrix) Candidate {
 	if len(p.projection.mean) < projectFrom*p.projection.directions.Cols {
 		return c
@@ -265,7 +263,6 @@ func (p *projection) describe(k *plain.Kernel) {
 	k.Directions = plain.Widen(p.directions.Data, p.directions.Rows, p.directions.Cols, p.directions.Stride)
 }
 
-// Plain returns the mean as data, or nil if a member cannot be written as data.
 func (m *mixture) Plain() *plain.Model {
 	mean := &plain.Mean{Doubt: doubt}
 	for k, member := range m.members {

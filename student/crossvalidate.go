@@ -84,9 +84,8 @@ const (
 
 	// favouriteLead is the fraction of labels by which the mean must lead to replace a favourite.
 	favouriteLead = .015
-	// If the mean does not lead by the fraction firstLead after firstFolds folds, the favourite is kept.
-	firstFolds = 2
-	firstLead  = favouriteLead / 3
+	firstFolds    = 2
+	firstLead     = favouriteLead / 3
 )
 
 // Fit compares the candidates and trains those that it keeps. The slice labels has a class or [Unlabelled]
@@ -248,7 +247,6 @@ func (h *heldBack) ask(k, from, to int, model member, x Matrix) error {
 	return probabilities(dense.Rows(h.scores[k], from, to), model, rows)
 }
 
-// keep stores the results in choice, and returns the kept candidates with their powers and weights.
 func (h *heldBack) keep(choice *Choice, favourite bool, errors, lead float64) (kept []int, powers, weights []float64) {
 	scores := slices.Clone(h.scores) // tempered
 	best := 0

@@ -24,7 +24,6 @@ type graph struct {
 // Perona 2004).
 const localScale = 7
 
-// candidates·k is the number of nearest rows that the pool stores for each row.
 const candidates = 4
 
 type neighbours struct {
@@ -136,7 +135,6 @@ func (f neighbours) graph(k int) *graph {
 	return g
 }
 
-// nearest sets near and dist to the rows closest to row self and their squared distances, in ascending order.
 func nearest(near []int32, dist []float32, dots, norms []float32, self int) {
 	r := ranking{near: near, dist: dist}
 	own, limit := norms[self], r.limit()

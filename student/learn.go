@@ -157,7 +157,6 @@ func Learn(ctx context.Context, x Matrix, labels []int, classes int, c LearnerCo
 	return l.Fit(ctx, labels, classes, rnd)
 }
 
-// partOf returns at most MaxSpread indices below n, in ascending order, labelled rows first.
 func partOf(n int, labelled []int, rnd *rand.Rand) []int {
 	is, rows := make([]bool, n), make([]int, 0, MaxSpread)
 	if n <= MaxSpread {

@@ -9,7 +9,6 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// model scores about 1 for the right class and 0 for other classes.
 type model struct {
 	teachers.ScoreModel
 	projection *projection // nil if rows need no projection
@@ -17,7 +16,6 @@ type model struct {
 	ridge      *ridge
 }
 
-// absent is the score of classes without a released label.
 const absent = -1e6
 
 func (m *model) of(classes int, present []int) *model {
@@ -114,7 +112,6 @@ func checkScores(dst, x Matrix, classes int) error {
 	return nil
 }
 
-// probabilities sets dst to the scores of a model, clipped to [0, 1] and divided by their sum.
 func probabilities(dst Matrix, model member, x Matrix) error {
 	if err := model.Scores(dst, x); err != nil {
 		return fmt.Errorf("student: %w", err)
@@ -143,7 +140,6 @@ func temper(scores Matrix, power float64) {
 	}
 }
 
-// doubt is added to the probabilities of a candidate.
 const doubt = 0.01
 
 // bestPower returns the power for temper with which the labels are most probable (temperature scaling, Guo et

@@ -161,7 +161,6 @@ func (r *ridge) inner() Matrix {
 	return k
 }
 
-// interpolate solves (M + lambda) a = y - 1/2 for class indicators y.
 func (r *ridge) interpolate(labels, column []int, classes int, lambda float32) error {
 	system := r.inner()
 	r.coef, r.mean = dense.New(len(labels), classes), slices.Repeat([]float32{.5}, classes)

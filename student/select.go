@@ -117,7 +117,6 @@ func seedCentres(ctx context.Context, z Matrix, norms []float32, m int, rnd *ran
 	return centres, nil
 }
 
-// draw returns the first row whose cumulative weight exceeds at, or a random row if all weights are 0.
 func draw(weights []float64, at float64, rnd *rand.Rand) int {
 	last := -1
 	for i, w := range weights {
@@ -134,8 +133,6 @@ func draw(weights []float64, at float64, rnd *rand.Rand) int {
 	return rnd.IntN(len(weights))
 }
 
-// representatives returns the row nearest to each centre. A centre without rows gets a row far from its
-// centre.
 func representatives(cluster []int, dist []float32, m int) []int {
 	out := slices.Repeat([]int{-1}, m)
 	for i, c := range cluster {
@@ -172,7 +169,6 @@ type clusters struct {
 	moved   []bool    // whether each centre moved since the last assignment
 }
 
-// assign finds the nearest centre of every row, the first in a tie.
 func (k *clusters) assign(ctx context.Context) error {
 	all := newCentroids(k.centres, nil)
 	var places []int

@@ -25,7 +25,6 @@ type Softmax struct {
 	Iterations int     // maximum number of steps, 0 means 100
 }
 
-// The descent ends at gradientTolerance times the gradient at zero.
 const gradientTolerance = 1e-4
 
 func (Softmax) Reproducible() bool { return true }

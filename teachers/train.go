@@ -37,7 +37,6 @@ type Config struct {
 	Progress func(done, total int)
 }
 
-// queryRows is the number of queries between two checks of ctx.
 const queryRows = 2000
 
 const savesAtOnce = 8

@@ -35,7 +35,6 @@ type charge struct {
 	failure float64
 }
 
-// maxCurves bounds the number of stored curves.
 const maxCurves = 1024
 
 func newBalance(h header) (*balance, error) {
@@ -163,7 +162,6 @@ func (b *balance) add(c *charge) error {
 	return nil
 }
 
-// sumSlack bounds the relative rounding error of a compensated sum.
 const sumSlack = 1e-14
 
 func (b *balance) divergence(i int, more float64) float64 {

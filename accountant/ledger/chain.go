@@ -253,7 +253,6 @@ func (c *chain) commit(entry int64) error {
 	return nil
 }
 
-// total returns the epsilon of all reservations. A sealed file has the epsilon of claimOfSeal.
 func (c *chain) total() (Claim, error) {
 	switch {
 	case c.exhausted:

@@ -230,7 +230,6 @@ func (f *file) append(c *chain, lines ...line) error {
 
 var errShared = errors.New("another process wrote to the locked file, so locks do not work on this file system")
 
-// write appends lines, syncs and reads the lines back. It also checks the file's size.
 func (f *file) write(lines []byte) error {
 	size, err := f.store.Size()
 	if err != nil {

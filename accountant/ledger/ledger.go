@@ -19,13 +19,12 @@ var ErrSealed = errors.New("ledger: sealed: in mode Reserved all reservations co
 
 // Ledger charges events to one budget. Concurrent use is safe.
 type Ledger struct {
-	mu     sync.Mutex
-	chain  *chain
-	file   *file // nil in memory
-	own    *Run  // reservations without a named run
-	open   map[string]bool
-	closed bool
-	// recorded maps entries to outcomes that were committed before the file was opened.
+	mu       sync.Mutex
+	chain    *chain
+	file     *file // nil in memory
+	own      *Run  // reservations without a named run
+	open     map[string]bool
+	closed   bool
 	recorded map[int64][sha256.Size]byte
 }
 

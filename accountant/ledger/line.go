@@ -218,7 +218,6 @@ func (s *scanner) key(names ...string) string {
 	return ""
 }
 
-// integer reads a non-negative integer without leading zeros.
 func (s *scanner) integer() int64 {
 	if s.err != nil {
 		return 0
@@ -243,7 +242,6 @@ func (s *scanner) integer() int64 {
 	return n
 }
 
-// number reads a finite, non-negative float64 in its shortest form.
 func (s *scanner) number() float64 {
 	if s.err != nil {
 		return 0
@@ -266,7 +264,6 @@ func (s *scanner) number() float64 {
 	return x
 }
 
-// method reads the accountant of a seal, or returns "" if the seal has none.
 func (s *scanner) method() accountant.Method {
 	const name = `,"accountant":`
 	if s.err != nil || !bytes.HasPrefix(s.rest, []byte(name[:3])) {
@@ -306,7 +303,6 @@ func (s *scanner) hex(dst []byte) {
 
 func (s *scanner) quoted() []byte { return s.extent('"') }
 
-// extent reads a JSON string or object, whose first byte is open.
 func (s *scanner) extent(open byte) []byte {
 	if s.err != nil {
 		return nil
@@ -338,7 +334,6 @@ func (s *scanner) extent(open byte) []byte {
 	return nil
 }
 
-// reservation reads a reservation line from the entry index on.
 func (s *scanner) reservation(l *line) {
 	l.kind = reserveLine
 	l.entry = s.integer()

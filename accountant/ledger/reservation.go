@@ -176,7 +176,6 @@ func (l *Ledger) CommitBatch(outcomes []Outcome) error {
 	return nil
 }
 
-// outcome returns the committed outcome of a reservation.
 func (l *Ledger) outcome(r *Reservation) ([sha256.Size]byte, error) {
 	if r.committed || l.file == nil {
 		return r.outcome, nil
@@ -305,7 +304,6 @@ func (r *Run) Recorded() int64 {
 	return r.left
 }
 
-// next returns the next recorded entry of a checked file.
 func (r *Run) next() (*Reservation, error) {
 	if len(r.back) > 0 {
 		first := r.back[0]

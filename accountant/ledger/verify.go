@@ -238,7 +238,6 @@ type reading struct {
 	heads  []Head
 }
 
-// read reads the file up to its last newline, and returns the bytes after that newline.
 func (r *reading) read(file io.Reader) (fragment []byte, err error) {
 	if r.Signature != nil {
 		if err := r.Signature.check(r.PublicKey); err != nil {
@@ -262,7 +261,6 @@ func (r *reading) read(file io.Reader) (fragment []byte, err error) {
 	return fragment, nil
 }
 
-// line compares a line with the earlier heads and calls the functions of the options.
 func (r *reading) line(l line) error {
 	if l.kind == headerLine {
 		if err := r.first(); err != nil {
@@ -283,7 +281,6 @@ func (r *reading) line(l line) error {
 	return nil
 }
 
-// first checks the Config in the header and gets the earlier heads.
 func (r *reading) first() (err error) {
 	if r.header != nil {
 		if err := r.header(r.chain.header.config()); err != nil {

@@ -53,11 +53,9 @@ type Share struct {
 	Right int    `json:"right"`
 }
 
-// audits maps a mechanism to the event that is audited, if the names differ.
 var audits = map[string]string{"confident": "threshold", "interactive": "threshold", "permute-and-flip": "exponential",
 	"dpsgd": "poisson_sampled", "sparse-vector": "pure", "propose-test-release": "with_failure"}
 
-// charges reports whether an event of this type is charged.
 func (s *Statement) charges(kind string) bool {
 	text, err := json.Marshal(s.Schedule)
 	return err == nil && strings.Contains(string(text), `"type":"`+kind+`"`)

@@ -88,7 +88,6 @@ func digestAt(page []byte) int {
 	return at
 }
 
-// digest returns the digest of a page whose old digest starts at index at.
 func digest(page []byte, at int) []byte {
 	blank := slices.Clone(page)
 	copy(blank[at:at+64], strings.Repeat("0", 64))
@@ -156,7 +155,6 @@ func Check(page io.Reader, open func() (io.ReadCloser, error)) (Checked, error) 
 	return bad("line %d of this ledger differs from the line in the statement, so the statement is about another ledger", r.Ledgers[0].Head.Lines)
 }
 
-// again makes a new statement of a ledger, up to the head on the page.
 func (r record) again(l recordLedger, open func() (io.ReadCloser, error)) (*Statement, error) {
 	opt := Options{About: r.About, Program: r.Program}
 	if len(r.Ledgers) == 1 { // facts may be about another ledger of the page

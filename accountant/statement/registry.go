@@ -19,7 +19,6 @@ import (
 	"github.com/pate-go/pate/internal/buildinfo"
 )
 
-// notStated stands for a required fact that About lacks.
 const notStated = "not stated"
 
 // figure is a number whose YAML form has a decimal point, because parsers of YAML 1.1 read 1e-05 as text.
@@ -33,7 +32,6 @@ func (f figure) MarshalYAML() (any, error) {
 	return &yaml.Node{Kind: yaml.ScalarNode, Value: text}, nil
 }
 
-// entry is an entry of the Deployments Registry, in the order of its schema.
 type entry struct {
 	Slug       string     `yaml:"url_slug"`
 	Status     string     `yaml:"status"`
@@ -282,7 +280,6 @@ func bullets(items []string) []string {
 	return lines
 }
 
-// paragraphs joins lines to a text that keeps its line breaks in YAML.
 func paragraphs(lines ...string) string { return strings.Join(lines, "\n") + "\n" }
 
 func capital(word string) string { return strings.ToUpper(word[:1]) + word[1:] }

@@ -28,7 +28,6 @@ type Released struct {
 	entries []int64
 }
 
-// mostReleased is the largest number of outcomes without a file name on a page.
 const mostReleased = 100
 
 type outcomes struct {

@@ -210,7 +210,6 @@ func New(opt Options, sources ...Source) (*Statement, error) {
 	return s, nil
 }
 
-// one makes the statement of one ledger. It sets found[hash] for each released file.
 func one(source Source, opt Options, found map[[sha256.Size]byte]bool) (*Statement, error) {
 	out := newOutcomes(opt.Files)
 	sum, err := ledger.Verify(source.Ledger, ledger.VerifyOptions{Heads: source.Heads, Entry: out.entry, Outcome: out.commit})
@@ -306,7 +305,6 @@ func curveOf(by accountant.AutoConfig, events []accountant.Event) (*accountant.R
 	return account.Risk(context.Background())
 }
 
-// short removes digits of x that come from rounding.
 func short(x float64) float64 {
 	near, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 15, 64), 64)
 	if err != nil || !(near > 0) {

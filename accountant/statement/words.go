@@ -271,7 +271,6 @@ func (s *Statement) sections() ([]section, error) {
 	return layout(b.String()), nil
 }
 
-// row joins cells to a line of a table.
 func row(cells ...any) string {
 	texts := make([]string, len(cells))
 	for i, c := range cells {
@@ -280,7 +279,6 @@ func row(cells ...any) string {
 	return "| " + strings.Join(texts, "\t")
 }
 
-// layout parses a text to sections.
 func layout(text string) []section {
 	// The first row is the header. "- " starts an item of the list, and "$ " a command. Other lines are
 	// paragraphs before or after the table. An item or paragraph continues until an empty line or a different
@@ -343,7 +341,6 @@ func notCharged(c ledger.Config) []string {
 	}
 }
 
-// percent formats a fraction as a percentage, rounded up to 0.01 %.
 func percent(x float64) string {
 	return number.TrimZeros(number.DecimalsUp(math.Min(100, 100*x), 2)) + " %"
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// runs are equal runs of a pure epsilon-DP mechanism.
 type runs struct {
 	epsilon float64
 	count   int64
@@ -123,7 +122,6 @@ func walk(f func(float64) float64, x, fx, step float64) (float64, float64) {
 	return x, fx
 }
 
-// Delta implements Accountant. It returns the least delta at which Epsilon is at most epsilon.
 func (c *composition) Delta(ctx context.Context, epsilon float64) (accountant.Bound, error) {
 	return deltaByEpsilon(ctx, epsilon, c.Epsilon)
 }
@@ -180,7 +178,6 @@ func (c *composition) at(bound func([]runs, float64) float64, delta, share float
 	return bound(mergeRuns(rs), slack)
 }
 
-// mergeRuns sorts runs by epsilon, merges equal epsilons and drops epsilon 0.
 func mergeRuns(rs []runs) []runs {
 	slices.SortFunc(rs, func(a, b runs) int { return cmp.Compare(a.epsilon, b.epsilon) })
 	out := rs[:0]

@@ -154,7 +154,6 @@ func (m *publishedMoments) Compose(e accountant.Event, count int64) error {
 	return m.RDP.Compose(e, count)
 }
 
-// onlyGaussians accepts only compositions of continuous Gaussian releases and their Poisson samples.
 func onlyGaussians(e accountant.Event, reason string) error {
 	switch e := e.(type) {
 	case accountant.Gaussian:

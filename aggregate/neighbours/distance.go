@@ -8,10 +8,8 @@ import (
 )
 
 const (
-	// unitsAtOnce is the number of units per block.
 	unitsAtOnce = 192
-	// rowsAtOnce is the number of private rows per product.
-	rowsAtOnce = 192
+	rowsAtOnce  = 192
 	// panelRows is the number of questions per product, for products that fit into the L2 cache.
 	panelRows = 496
 )
@@ -56,7 +54,6 @@ func newPanels(x dense.Matrix) (panels []*panel) {
 
 func (p *panel) rows() int { return len(p.norms) }
 
-// squared computes the squared distance of two rows from their squared norms and their product.
 func squared(norm, other float64, product float32) float32 {
 	d := float32(norm + other - 2*float64(product))
 	if !(d <= math.MaxFloat32 && d >= -math.MaxFloat32) {
@@ -99,7 +96,6 @@ func (n *nearest) offerSample(p *panel, q int, products []float32, g grouped, fi
 	}
 }
 
-// chances yields the indices j with products[j] - halves[j] >= *floor. The loop body may raise *floor.
 func chances(products, halves []float32, floor *float32) func(yield func(j int) bool) {
 	return func(yield func(j int) bool) {
 		for j := 0; ; j++ {

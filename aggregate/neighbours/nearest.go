@@ -20,7 +20,6 @@ type nearest struct {
 
 func (n *nearest) reset(k int) { *n = nearest{k: k, kept: n.kept[:0]} }
 
-// beyond reports whether a candidate at this distance would be dropped. A tie keeps the earlier candidate.
 func (n *nearest) beyond(distance float32) bool { return n.full && !(distance < n.last) }
 
 func (n *nearest) offer(place near) {

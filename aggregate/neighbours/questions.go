@@ -139,7 +139,6 @@ type ballot struct {
 	places  []nearest // one per unit
 }
 
-// vote adds the votes of at most unitsAtOnce units.
 func (b *ballot) vote(g grouped, panels []*panel, votes, from, to int) {
 	places := b.places[:to-from]
 	for u := range places {

@@ -118,7 +118,6 @@ func (c cases) search(ctx context.Context, goal Goal, most int) ([]Alternative, 
 	return c.meeting(ctx, settings, goal)
 }
 
-// maxSearched is the number of examples for a search of settings.
 const maxSearched = 2000
 
 func (c cases) thinned(limit int) cases {
@@ -212,7 +211,6 @@ func (c cases) bestQueries(ctx context.Context, mechanism string, goal Goal, mos
 	return best, found, nil
 }
 
-// ladder returns n and smaller numbers down to 1, each about 6/7 of the previous one.
 func ladder(n int) []int {
 	var rungs []int
 	for x := float64(n); x > 0.5; x *= 6.0 / 7 {

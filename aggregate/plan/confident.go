@@ -89,7 +89,6 @@ type candidate struct {
 	correct float64
 }
 
-// pick returns the best setting of all rows, and of each row whose index is a multiple of every.
 func pick(best []candidate, every int) []aggregate.Setting {
 	top := 0
 	for row := range best {
@@ -107,7 +106,6 @@ func pick(best []candidate, every int) []aggregate.Setting {
 	return out
 }
 
-// passing approximates P[largest + Z >= threshold] by continuous Gaussian noise Z, to rank settings.
 func passing(largest int64, threshold, sigma1 float64) float64 {
 	return math.Erfc((threshold-0.5-float64(largest))/sigma1/math.Sqrt2) / 2
 }
@@ -160,7 +158,6 @@ func byLargest(largest []int64) []largestGroup {
 	return groups
 }
 
-// right returns the expected number of correct answers, for the probability pass of an answer in each group.
 func (t *accuracyTable) right(sigma float64, pass []float64) float64 {
 	at := math.Log(sigma/t.sigmas[0]) / math.Log(sigmaRatio)
 	if at < 0 || at > float64(len(t.sigmas)-1) {

@@ -63,7 +63,6 @@ const (
 	DefaultConfusion   = 0.7
 )
 
-// maxExamples bounds the time of a plan. maxClasses and maxTeachers bound the memory.
 const (
 	maxExamples = 1 << 20
 	maxClasses  = 1 << 12

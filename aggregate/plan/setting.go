@@ -42,7 +42,6 @@ func (a Alternative) Accuracy() float64 {
 	return a.ExpectedCorrect / a.ExpectedAnswers
 }
 
-// maxPlannedNoise is the largest noise in a plan, in votes.
 const maxPlannedNoise = 1 << 20
 
 // Evaluate returns the privacy cost of s at delta by the given accountant, and the expected labels for
@@ -75,7 +74,6 @@ func known(mechanism string) aggregate.Description {
 	return d
 }
 
-// chances returns the chances of s, and the probability of a correct label for each query.
 func (c cases) chances(ctx context.Context, s aggregate.Setting, rough bool) (aggregate.Chances, []float64, error) {
 	chances, err := known(s.Mechanism).Chances(s, len(c.counts[0]), rough)
 	if err != nil {

@@ -236,7 +236,6 @@ func (c cases) distances() (distances, error) {
 	return d, nil
 }
 
-// noiseReach is the number of scales after which sums over exponential tails end.
 const noiseReach = 32
 
 func laplaceMasses(scale float64) (rng.Masses, error) {
@@ -247,8 +246,6 @@ func laplaceMasses(scale float64) (rng.Masses, error) {
 	return rng.NewMasses(noise.LogProb, int64(math.Ceil(noiseReach*scale))+1), nil
 }
 
-// refusal returns the probabilities that a random query is refused, and that its right label is released, at
-// threshold noise z.
 func (d distances) refusal(noise rng.Masses, threshold, z int64) (refused, right float64) {
 	for distance, share := range d.share {
 		if share == 0 {
@@ -337,7 +334,6 @@ func (d distances) manyThresholds(o *Outcome, cfg stable.Config) error {
 	return nil
 }
 
-// renewals returns sum_{q < n} law^q, where a power is a convolution cut to the length of law.
 func renewals(law []float64, n int) []float64 {
 	size := 1
 	for size < 2*len(law) {

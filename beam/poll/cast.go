@@ -49,7 +49,6 @@ func (f *castFn) ProcessElement(ctx context.Context, teacher int64, emit func(Vo
 	return nil
 }
 
-// spread returns the integers from 0 to n-1, on several workers.
 func spread(s beam.Scope, n int64) beam.PCollection {
 	return beam.Reshuffle(s, beam.ParDo(s, &numberFn{N: n}, beam.Impulse(s)))
 }

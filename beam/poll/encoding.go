@@ -7,7 +7,6 @@ import (
 	"math/bits"
 )
 
-// encodeTally encodes a tally for transport between workers.
 func encodeTally(t tally) []byte {
 	// The encoding is short if few teachers voted on a query.
 	//
@@ -151,7 +150,6 @@ type reader struct {
 	bad bool
 }
 
-// skip skips n bytes if good is true and n > 0. Otherwise it sets r.bad.
 func (r *reader) skip(n int, good bool) bool {
 	if good = good && n > 0; good {
 		r.b = r.b[n:]

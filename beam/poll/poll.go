@@ -32,7 +32,6 @@ func (p Poll) Validate() error {
 	return nil
 }
 
-// A block has minBlock to maxBlock queries, and counts of about blockBytes bytes.
 const (
 	blockBytes    = 1 << 16
 	minBlock      = 16
@@ -60,7 +59,6 @@ func (p Poll) rows(block int64) int {
 	return int(min(p.blockQueries(), p.Queries-block*p.blockQueries()))
 }
 
-// shardBlocks returns the first block of a shard, and the block after the last.
 func (p Poll) shardBlocks(shard, shards int64) (from, to int64) {
 	all := p.blocks()
 	return cut(all, shard, shards), cut(all, shard+1, shards)

@@ -17,18 +17,16 @@ import (
 type tally struct{ s *state }
 
 type state struct {
-	poll     Poll
-	rows     int      // queries per block
-	first    int64    // first query of the block, if there are counts
-	counts   []uint32 // rows x Classes; nil before the first vote, and in reports
-	voted    []uint64 // rows x words, one bit per teacher; nil if counts is nil
-	voters   []voter  // one per teacher; nil before the first vote
-	problems [problems]problem
-	// logChance is the log probability that two independent teachers always agree, or 0 before reportFn runs.
+	poll      Poll
+	rows      int      // queries per block
+	first     int64    // first query of the block, if there are counts
+	counts    []uint32 // rows x Classes; nil before the first vote, and in reports
+	voted     []uint64 // rows x words, one bit per teacher; nil if counts is nil
+	voters    []voter  // one per teacher; nil before the first vote
+	problems  [problems]problem
 	logChance float64
 }
 
-// voter summarises the votes of one teacher, without abstentions.
 type voter struct {
 	hash      uint64 // sum of the hashes of all votes, modulo 2^64
 	votes     int64
@@ -138,7 +136,6 @@ const (
 	problems // number of kinds
 )
 
-// problem counts invalid votes of one kind, and holds the first by query and teacher.
 type problem struct {
 	n, query int64
 	teacher  int32
@@ -198,7 +195,6 @@ func (s *state) equalTeachers() (a, b int, equal bool) {
 	return 0, 0, false
 }
 
-// logAgree returns the log probability that two random teachers cast equal votes or both abstain.
 func logAgree(counts []uint32, teachers int) float64 {
 	missing := float64(teachers)
 	var alike float64
@@ -276,7 +272,6 @@ func reportFn(_ int64, t tally) tally {
 	return tally{&s}
 }
 
-// emptyFn returns a report without votes.
 type emptyFn struct{ Poll Poll }
 
 func (f *emptyFn) ProcessElement([]byte) tally { return newTally(f.Poll) }

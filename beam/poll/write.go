@@ -103,7 +103,6 @@ func (f *shardsFn) ProcessElement(_ []byte, emit func(int64, piece)) {
 	}
 }
 
-// writeFn writes one shard, after all votes are counted.
 type writeFn struct {
 	Poll Poll
 	To   Sharded

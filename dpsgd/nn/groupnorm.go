@@ -69,7 +69,6 @@ func newGroupPass[T Float](g GroupNorm, in Shape, rows int) *groupPass[T] {
 
 func (p *groupPass[T]) Start(parameters []T) { p.parameters = parameters }
 
-// each calls f for every position of row i: its offset, and the first channel and the channels of group g.
 func (p *groupPass[T]) each(i, g int, f func(at, first, n int)) {
 	n := p.channels / p.groups
 	at := i*p.positions*p.channels + g*n

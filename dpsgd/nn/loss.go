@@ -61,8 +61,6 @@ func crossEntropy[T Float](delta, logits []T, label int) float64 {
 	return top + math.Log(total) - float64(logits[label])
 }
 
-// squaredError returns the loss, and sets delta to its gradient. A nil target is the one-hot code of the
-// label.
 func squaredError[T Float](delta, outputs, target []T, label int) (loss float64) {
 	copy(delta, outputs)
 	if target == nil {

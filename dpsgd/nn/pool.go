@@ -168,8 +168,6 @@ func (w window) origins(in Shape) []int {
 	return offsets
 }
 
-// runs returns the offset of each run of adjacent values with the same position in their windows, and the
-// length n.
 func (w window) runs(in Shape) (origins []int, n int) {
 	if w.stride > 1 {
 		return w.origins(in), in.Channels

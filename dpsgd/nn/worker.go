@@ -224,7 +224,6 @@ func (w *worker[T]) forward(batch examples[T], rows []int) {
 	}
 }
 
-// gather sets w.input to the rows of a group.
 func (w *worker[T]) gather(batch examples[T], rows []int) {
 	size := w.arch.input().Size()
 	w.input = w.values[0]
@@ -366,7 +365,6 @@ func (a *ahead) ask(numbers int) {
 	}
 }
 
-// aheadCols is the number of columns that are multiplied between two requests for rows.
 const aheadCols = 64
 
 // addATB is [kernel.AddATB] that also loads rows of the next group. The bits are the same.

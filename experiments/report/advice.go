@@ -29,7 +29,6 @@ type risk struct {
 // falseAlarms is the fraction of non-participants that the attacker's test wrongly accuses.
 const falseAlarms = 0.01
 
-// advise returns the recommended method at each target, the same method at consecutive targets if possible.
 func advise(r *experiments.Result) []advice {
 	var out []advice
 	var run []contest // consecutive targets with common leaders

@@ -21,7 +21,6 @@ func colours(r *experiments.Result) map[string]int {
 	return out
 }
 
-// lines returns one line per method through the values of its rows.
 func lines(r *experiments.Result, value func(row experiments.Row) *figure.Point) []figure.Line {
 	var out []figure.Line
 	colour := colours(r)
@@ -43,8 +42,6 @@ func lines(r *experiments.Result, value func(row experiments.Row) *figure.Point)
 	return out
 }
 
-// span returns the least and the greatest value of the lines. The least value ignores methods without
-// protection.
 func span(lines []figure.Line) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, l := range lines {
@@ -75,7 +72,6 @@ func targetAxis(r *experiments.Result) figure.Axis {
 	return figure.Axis{Label: "ε", Low: slices.Min(all), High: slices.Max(all), Log: true, Ticks: all}
 }
 
-// accuracyFigure draws the test accuracy of each method in percent, against the target or the spent budget.
 func accuracyFigure(r *experiments.Result, mark string) figure.Figure {
 	f := figure.Figure{Title: "Test accuracy against epsilon", Mark: mark}
 	if len(r.EpsilonTargets) > 1 {
@@ -169,7 +165,6 @@ type dot struct {
 	At, From, Width float64
 }
 
-// dots returns the accuracies at one target, without unprotected methods that are far below all others.
 func dots(r *experiments.Result) []dot {
 	low, high := 1.0, 0.0
 	for _, row := range r.Rows {

@@ -173,7 +173,6 @@ type classCell struct {
 	Worst bool    // lowest recall of its method
 }
 
-// classTables returns a table for each target, with the methods without a target, or nil.
 func classTables(r *experiments.Result) []classTable {
 	if len(r.ClassNames) == 0 || len(r.ClassRows) != len(r.ClassNames) {
 		return nil
@@ -219,15 +218,12 @@ func worst(r *experiments.Result, row experiments.Row) float64 {
 	return least
 }
 
-// waterfall divides a difference in accuracy into steps, from a model without privacy to a student of
-// teachers.
 type waterfall struct {
 	At     string // target
 	Method string
 	Labels int // released in one run
 	Steps  []step
-	// Known is the accuracy of the same student with as many true labels, or "".
-	Known string
+	Known  string
 }
 
 type step struct {
@@ -237,7 +233,6 @@ type step struct {
 	Kind        string // "level", "loss" or "gain"
 }
 
-// waterfalls returns a waterfall for the best method with teachers at each target, or nil.
 func waterfalls(r *experiments.Result) []waterfall {
 	var open, plurality float64
 	if r.PoolOf != "" { // the correct labels are unknown

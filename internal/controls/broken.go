@@ -253,7 +253,6 @@ func fixedBatches() []Target {
 	}
 }
 
-// largestBatch returns the distribution of the largest batch sum, in intervals.
 func largestBatch(steps int, sigma, shift float64) []float64 {
 	// One sum has mean shift, and all other sums have mean 0:
 	//
@@ -310,8 +309,6 @@ func binomial(n int, logOdds float64) []float64 {
 	return law
 }
 
-// anyOf returns two log probabilities: no run of n is good, and some run is good. Each is good with log odds
-// logOdds.
 func anyOf(n int, logOdds float64) []float64 {
 	none := -float64(n) * math.Log1p(math.Exp(logOdds))
 	return []float64{none, math.Log(-math.Expm1(none))}

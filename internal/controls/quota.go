@@ -15,7 +15,6 @@ import (
 
 const quotaVotes = 2 // of each patient, at the first questions that are near
 
-// arrivals are questions in their order. Their radius reaches most patients.
 var arrivals = func() (all []quota.Question) {
 	for i, place := range []float32{1, 0, 2, 1, 3} {
 		all = append(all, quota.Question{ID: uint64(i), Row: []float32{place}, Radius: 1.5})
@@ -36,7 +35,6 @@ func quotaCast(patients []patient, votes int, questions []quota.Question) []int6
 	return must(quota.Cast(context.Background(), placed(patients), quota.Config{Votes: votes, Classes: 2}, questions))
 }
 
-// byQuota audits votes with each patient there or not.
 func byQuota(name string, cast func(patients []patient) []int64) Target {
 	_, claim := quotaClaim()
 	return byLaw(name, "each patient there or not, five questions", claim, func(yield func(p, q []float64) bool) {
@@ -53,7 +51,6 @@ func quotaClaim() (*quota.Mechanism, claimer) {
 	return m, profile(m.Event(), accountant.AddRemove)
 }
 
-// quotaTargets audits answers to questions that arrive one at a time.
 func quotaTargets() []Target {
 	m, claim := quotaClaim()
 	shipped := func(patients []patient) []int64 { return quotaCast(patients, quotaVotes, arrivals) }

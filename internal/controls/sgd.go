@@ -20,7 +20,6 @@ func sgdTargets() []Target {
 
 func unchanged(m dpsgd.Model) dpsgd.Model { return m }
 
-// canaryConfig returns a short training with epsilon 2.3 at delta 1e-8.
 func canaryConfig() dpsgd.Config {
 	return dpsgd.Config{SamplingProbability: 0.5, NoiseMultiplier: 5.5, ClipNorm: 1, Steps: 20, Workers: 1}
 }
@@ -76,7 +75,6 @@ func (e effort) coins(n int) (heads int, in []bool) {
 	return heads, in
 }
 
-// guess trains a model with its own ledger, and guesses from scores which canaries were in data.
 func (e effort) guess(ctx context.Context, claim claimer, model dpsgd.Model, data dpsgd.Data, cfg dpsgd.Config,
 	look func(rate float64) []float64, in []bool, guesses int) (audit.Finding, error) {
 	claimed, err := claim(e.delta)

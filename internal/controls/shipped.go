@@ -41,7 +41,6 @@ func mechanismTargets() []Target {
 	return all
 }
 
-// asked returns a side whose runs are the n queries of one session, all with the same votes.
 func asked(mechanism func(n int) (aggregate.Mechanism, error), counts []int) side[aggregate.Answer] {
 	return func(key rng.Key, n int) audit.Run[aggregate.Answer] {
 		m := must(mechanism(n))
@@ -67,7 +66,6 @@ func stableClaim(cfg stability.MStabConfig) claimer {
 	return func(delta float64) (audit.Claim, error) { return claim(max(delta, 2*cfg.Delta)) }
 }
 
-// stable audits the stability test. ByLaw enumerates all votes of 14 teachers.
 func stable(name string, cfg stability.MStabConfig, one, two []int) []Target {
 	const teachers, classes = 14, 2
 	m := must(stability.NewMStab(cfg))
@@ -95,7 +93,6 @@ func stable(name string, cfg stability.MStabConfig, one, two []int) []Target {
 	return []Target{law, runs(name, fmt.Sprintf("%v and %v", one, two), 50_000, stableClaim(cfg), ask(one), ask(two))}
 }
 
-// subsampled audits subsample-and-aggregate. Each of 15 parts of 2 numbers votes whether its sum is positive.
 func subsampled() Target {
 	cfg := stability.MStabConfig{Noise: stability.Laplace, Epsilon: 1, Delta: 0.01, Questions: 1}
 	const records, parts = 30, 15

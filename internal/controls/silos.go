@@ -12,7 +12,6 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// patient is a unit with one row in a silo. The row has a place on a line and a class.
 type patient struct {
 	name  string
 	silo  int
@@ -27,7 +26,6 @@ var (
 
 const siloVotes = 2 // of each patient, at the nearest of four places
 
-// cast returns the sum of the votes of two silos. If own is true, each silo scales its own rows.
 func cast(patients []patient, votes int, own bool) []int64 {
 	questions, sum := dense.New(4, 1), make([]int64, 8)
 	copy(questions.Data, []float32{0, 1, 2, 3})
@@ -56,7 +54,6 @@ func without(patients []patient, name string) []patient {
 	return slices.DeleteFunc(slices.Clone(patients), func(p patient) bool { return p.name == name })
 }
 
-// withoutEach returns the distributions of noisy sums with and without each patient.
 func withoutEach(patients []patient, votes int, own bool) laws {
 	return func(yield func(p, q []float64) bool) {
 		for _, p := range patients {
@@ -118,7 +115,6 @@ func siloTargets() []Target {
 	}
 }
 
-// brokenSilos returns votes that move more counts than are charged.
 func brokenSilos() []Target {
 	_, claim := siloClaim(1)
 	return []Target{

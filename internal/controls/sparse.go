@@ -72,7 +72,6 @@ func sparse(name string, cfg svt.SparseVectorConfig, values []int64) []Target {
 	return []Target{law, runs(name, fmt.Sprintf("%v and %v", values, mirrored), 50_000, pure(m.Event()), ask(values), ask(mirrored))}
 }
 
-// transcripts returns the log probabilities of all outputs of law, in the same order for all values.
 func transcripts(law svt.Law, values []float64) []float64 {
 	var logs []float64
 	for _, o := range must(law.Outcomes(values)) {
@@ -88,8 +87,6 @@ func bit(b bool) byte {
 	return '0'
 }
 
-// stableQuery is a query at distance d on one input and e on the other. If differ is true, the answers differ
-// and both distances are 0.
 type stableQuery struct {
 	d, e   int64
 	differ bool

@@ -88,7 +88,6 @@ func Find(targets []Target, names ...string) ([]Target, error) {
 	return found, nil
 }
 
-// claimer returns a claim. A claim with a privacy profile is evaluated at delta.
 type claimer func(delta float64) (audit.Claim, error)
 
 func stated(epsilon, delta float64) claimer {
@@ -103,7 +102,6 @@ func pure(event accountant.Event) claimer {
 	}
 }
 
-// profile returns a claim for each delta: the smaller epsilon of two accountants.
 func profile(event accountant.Event, relation accountant.Relation) claimer {
 	return func(delta float64) (audit.Claim, error) {
 		best := math.Inf(1)
@@ -143,7 +141,6 @@ const lawAccuracy = 1e-9
 
 type laws = iter.Seq2[[]float64, []float64]
 
-// byLaw returns a target that compares output distributions on pairs of neighbouring inputs.
 func byLaw(name, on string, claim claimer, pairs laws) Target {
 	return Target{Name: name, Method: ByLaw, On: on, audit: func(_ context.Context, e effort) (audit.Finding, error) {
 		c, err := claim(e.delta)
@@ -200,7 +197,6 @@ func histograms(votes, classes int) [][]int {
 	return out
 }
 
-// side runs a mechanism on one of two neighbouring inputs.
 type side[O comparable] func(key rng.Key, runs int) audit.Run[O]
 
 func runs[O comparable](name, on string, n int, claim claimer, one, two side[O]) Target {

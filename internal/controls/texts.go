@@ -17,11 +17,8 @@ func brokenTexts() []Target {
 		mistaken("words and their weights come from private texts and are not charged")}
 }
 
-// oneVote is the claim for one noisy count.
 var oneVote = profile(accountant.DiscreteGaussian{Sigma: 1, Sensitivity: 1}, accountant.AddRemove)
 
-// wordsAndVote returns the joint distribution of one noisy count and of whether the texts in fitted give
-// three words.
 func wordsAndVote(fitted []string, count int64) []float64 {
 	const reach = 12
 	noise, rest := must(rng.NewDiscreteGaussian(1)), 1.0

@@ -57,7 +57,6 @@ func (t trained) target() Target {
 	return Target{Name: t.name, Method: ByCanaries, On: fmt.Sprintf("MNIST and %d canaries, each in or out", t.canaries), audit: t.audit}
 }
 
-// audit trains one model.
 func (t trained) audit(ctx context.Context, e effort) (audit.Finding, error) {
 	// A fair coin decides for each canary whether it is among the images. The only feature of a canary is in
 	// no other record, and its value is the norm of a whole image. The weights of this feature depend on
@@ -133,7 +132,6 @@ func (t trained) images(ctx context.Context) (labelled, error) {
 	return images, err
 }
 
-// withCanaries adds one column for every canary, and one row of class 0 for each canary in the data.
 func withCanaries(images labelled, present int, in []bool) dpsgd.Data {
 	n, d := images.x.Rows, images.x.Cols
 	cols := d + len(in)

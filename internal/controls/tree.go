@@ -7,7 +7,6 @@ import (
 	"github.com/pate-go/pate/internal/aggregate/marginals"
 )
 
-// brokenTrees returns trees of noisy pairs (package marginals) with a wrong score or a wrong charge.
 func brokenTrees() []Target {
 	tree := func(columns int) []accountant.Event {
 		bins := make([]int, columns)
@@ -30,7 +29,6 @@ func brokenTrees() []Target {
 	}
 }
 
-// treeEdge returns the distribution of a choice between two edges.
 func treeEdge(rows, total float64) []float64 {
 	// Products of columns are scaled to total. Assume that total is the true number of rows. Then record 13
 	// adds 2 to the distance of the first edge and subtracts 1.5 from the distance of the second edge. The

@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// patience is the longest time for which rename waits until another process closes the old file.
 const patience = 2 * time.Second
 
 // rename replaces an existing file at to, and returns when the name is on disk. It waits for other processes

@@ -140,7 +140,6 @@ func Polar(length, scaled, right, left, below, above []float32, perRadian float3
 	}
 }
 
-// polarOf returns the polar coordinates of the vector (x, y).
 func polarOf(x, y float32) (length, angle float32) {
 	// It reflects the vector into the first eighth of the circle, where a polynomial computes the arctangent
 	// (Cephes, atanf). The conversions prevent compilers from fusing operations.

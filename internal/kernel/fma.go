@@ -17,8 +17,6 @@ func bit(b bool) int {
 	return 0
 }
 
-// whole returns the number of elements that the assembly handles: the largest multiple of lanes up to n, or
-// 0.
 func whole[T Float](n, lanes int) int {
 	if pathOf[T]() == portable {
 		return 0
@@ -46,7 +44,6 @@ func evenly(n, most int) int {
 	return (n + parts - 1) / parts
 }
 
-// fmaRow computes as many columns of a one-row product as fit in whole vectors, and returns their number.
 func fmaRow[T Float](dst []T, a []T, cs int, b []T, ldb, n, k, run int, add bool) int {
 	done := 0
 	if wide := 8 * width[T](); pathOf[T]() == avx512 && n >= wide {
@@ -61,7 +58,6 @@ func fmaRow[T Float](dst []T, a []T, cs int, b []T, ldb, n, k, run int, add bool
 	return done
 }
 
-// fmaDots sets or adds to m x n elements of dst the inner products of rows of a and rows of b.
 func fmaDots[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int, add bool) {
 	const lanes, group = 8, 6 // group is the largest number of columns of a tile, except ten for dots512
 	rows, cols := 0, evenly(n, group)

@@ -7,20 +7,15 @@ import (
 
 const (
 	// tileRows is the largest number of rows of a register tile, which then takes twelve registers.
-	tileRows = 6
-	// tileBytes is the width of a register tile: two vectors of AVX2.
+	tileRows  = 6
 	tileBytes = 64
-	// broadRows is the largest number of rows of a register tile with AVX-512. The largest width is
-	// broadest·tileBytes.
 	broadRows = 9
 	broadest  = 3
 	// mulRun is the number of products that are summed one after another.
-	mulRun = 256
-	// addRun is like mulRun, for sums over rows.
+	mulRun   = 256
 	addRun   = 48
 	addDepth = 5 * addRun
-	// dotRun is like mulRun, for one vector lane of an inner product.
-	dotRun = 1024
+	dotRun   = 1024
 	// Products with at most dotCols columns, of length dotFrom or more, are computed as inner products.
 	dotFrom       = 32
 	dotCols       = 16
@@ -34,7 +29,6 @@ const (
 
 func width[T Float]() int { return tileBytes / int(unsafe.Sizeof(T(0))) }
 
-// abreast returns the number of columns that are computed next, if n columns remain.
 func abreast[T Float](n int) int {
 	w := width[T]()
 	switch {
@@ -113,7 +107,6 @@ func dotProducts[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n
 	}
 }
 
-// panelled computes MulBT or MulAB after copying panels of b to adjacent memory.
 func panelled[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int, transposed bool) {
 	shared := panelBuffers.Get().(*panelBuffer)
 	defer panelBuffers.Put(shared)
@@ -135,7 +128,6 @@ func panelled[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k
 	}
 }
 
-// product computes a product whose left factor has the element a[i*rs+p*cs] at (i, p).
 func product[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n, k, run int, add bool) {
 	w, j := width[T](), 0
 	if pathOf[T]() > portable && m == 1 {
@@ -147,7 +139,6 @@ func product[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n,
 	}
 }
 
-// addTransposed computes AddATB by transposing some rows of a at a time.
 func addTransposed[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
 	shared := transposeBuffers.Get().(*transposeBuffer)
 	defer transposeBuffers.Put(shared)
@@ -183,7 +174,6 @@ func crowded[T Float](stride int) bool {
 	return min(past, period-past) < line
 }
 
-// columns computes n columns of a product, for a result n of abreast. Panels of b are apart elements apart.
 func columns[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb, apart int, m, n, k, run int, add bool) {
 	if pathOf[T]() > portable {
 		fmaTiles(dst, ldd, a, rs, cs, b, ldb, apart, m, n, k, run, add)
@@ -291,7 +281,6 @@ func copyTransposed[T Float](dst []T, ldd int, b []T, ldb, m, n int) {
 	}
 }
 
-// gather copies b (depth x cols) to panels that are stride elements apart, and zeros unused columns.
 func gather[T Float](panels []T, stride int, b []T, ldb, cols, depth int) {
 	w := width[T]()
 	for p := range depth {

@@ -66,7 +66,6 @@ func moduli(dst, re, im []float32) {
 	}
 }
 
-// setModuli sets up to |e + o| + |e - o| and down to |e + o| - |e - o|, for complex numbers.
 func setModuli(up, down []float32, e, o *[strip]float32) {
 	const half = strip / 2
 	var a, b [strip]float32
@@ -94,7 +93,6 @@ func (m Mirror) prepare(dst []float32, sum, difference Strips, rows int, src []f
 	}
 }
 
-// each calls f for every strip s and row r, with the row of the even and of the odd product.
 func (m Mirror) each(src []float32, even, odd Strips, strips int, f func(s, r int, e, o *[strip]float32)) {
 	for s := range strips {
 		for r := range m.M {
@@ -160,8 +158,6 @@ func (q Quarters) mul(moduli bool, dst []float32, sum, difference Strips, src []
 	}
 }
 
-// each calls f for every strip s and the rows r and Last - r, with the rows of the even and of the odd
-// product.
 func (q Quarters) each(src []float32, even, odd Strips, strips int, f func(s, r int, e, o *[strip]float32)) {
 	for s := range strips {
 		for r := range q.M {

@@ -201,7 +201,6 @@ type watchedWorker struct {
 	model *watchedModel
 }
 
-// AddClipped also stores each row's gradient before and after clipping in the current step.
 func (w *watchedWorker) AddClipped(sum []float32, data dpsgd.Data, rows []int, clip dpsgd.Clip) dpsgd.Tally {
 	s := w.model.begin()
 	for _, row := range rows {

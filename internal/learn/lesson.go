@@ -90,10 +90,8 @@ func (l *lesson) section(id string) (heading, words string, f *Formula) {
 	return l.execute(headingOf(id)), Must(words, err), f
 }
 
-// step appends a step with the text of section id and these numbers, whose vectors have one value per class.
 func (l *lesson) step(id string, numbers ...Number) { l.stepOver("", id, numbers...) }
 
-// stepOver is step for vectors with one value per object of the kind index, such as "record".
 func (l *lesson) stepOver(index, id string, numbers ...Number) {
 	heading, words, f := l.section(id)
 	l.Steps = append(l.Steps, Step{Name: heading, Words: words, Formula: f, Numbers: numbers, Index: index})

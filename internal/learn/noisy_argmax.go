@@ -60,8 +60,6 @@ func compareLaws(h aggregate.Histogram, counts []int, law func(aggregate.Histogr
 	return numbers
 }
 
-// laplaceLoss returns the privacy loss of answer 1 under Laplace noise, if one of the votes for class 0 moves
-// to class 1.
 func laplaceLoss(scale float64, votes int) float64 {
 	m := Must(aggregate.NewLNMax(aggregate.LNMaxConfig{Scale: scale, Queries: 1}))
 	log := func(moved int) float64 {

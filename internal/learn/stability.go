@@ -71,12 +71,9 @@ func startStable[T any](m *stability.MStab, key rng.Key) *stability.Session[T] {
 func first(a, _ float64) float64  { return a }
 func second(_, b float64) float64 { return b }
 
-// released returns the probability of an answer at this distance, and refused of a refusal.
 func released(m *stability.MStab, distance int64) float64 { return math.Exp(first(m.Law(distance))) }
 func refused(m *stability.MStab, distance int64) float64  { return math.Exp(second(m.Law(distance))) }
 
-// refusalLoss returns the privacy loss of a refusal between the distances m.Threshold()+far and
-// m.Threshold()+far-shift.
 func refusalLoss(m *stability.MStab, far, shift int64) float64 {
 	far += m.Threshold()
 	return second(m.Law(far-shift)) - second(m.Law(far))

@@ -77,7 +77,6 @@ func inputsOf(mechanism string) (inputs []Input) {
 	return inputs
 }
 
-// parseTexts parses the sections of all texts by id. A later text replaces sections of earlier texts.
 func parseTexts(texts ...text) (phrases, error) {
 	all := make(phrases)
 	for _, t := range texts {

@@ -188,7 +188,6 @@ func shortUp(x float64) string {
 	return short(number.Up(x-math.Abs(x)*0x1p-40, 6))
 }
 
-// wrap breaks text into lines that begin with first, and then with other.
 func wrap(text, first, other string) string {
 	const width = 80
 	var b strings.Builder

@@ -151,8 +151,6 @@ func (f *FFT) Inverse(c []complex128) {
 	f.transform(z, other)
 }
 
-// transform runs the stages of a self-sorting (Stockham) transform. The result is in the returned slice, x or
-// y.
 func (f *FFT) transform(x, y []complex128) []complex128 {
 	s, step := 1, 2 // stride of this stage; roots[step*p] = e^{-2 pi i p/n}, n the remaining length
 	for _, r := range f.factors {
@@ -200,7 +198,6 @@ func (f *FFT) Return() {
 // FFTLowError bounds the error of [FFT.ForwardLow], relative to the sum of the moduli of the inputs.
 const FFTLowError = 7 * 0x1p-53
 
-// lowBlock is the number of roots that ForwardLow reads per input.
 const lowBlock = 32
 
 // ForwardLow sets dst to the first outputs of Forward, computed from the defining sum. The sequence is zero

@@ -8,7 +8,6 @@ import (
 //
 //	y[q + s (rp+k)] = e^{-2 pi i pk/n} sum_j e^{-2 pi i jk/r} x[q + s (p+jm)],   p < m, q < s
 
-// quarters returns the parts of x of length s that begin at s p, s (p+m), s (p+2m) and s (p+3m).
 func quarters(x []complex128, s, p, m int) (a, b, c, d []complex128) {
 	return x[s*p : s*p+s], x[s*(p+m) : s*(p+m)+s], x[s*(p+2*m) : s*(p+2*m)+s], x[s*(p+3*m) : s*(p+3*m)+s]
 }

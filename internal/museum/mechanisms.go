@@ -5,7 +5,6 @@ import (
 	"math"
 )
 
-// mechanism returns the output of a trial. The condition t.right marks the mistake.
 type mechanism func(t *trial) any
 
 func when[T any](condition bool, yes, no T) T {
@@ -19,7 +18,6 @@ func when[T any](condition bool, yes, no T) T {
 // rounded up.
 const classical = 4.845
 
-// leads returns the probability that a lead plus Gaussian noise is positive.
 func leads(lead, sigma float64) float64 { return math.Erfc(-lead/sigma/math.Sqrt2) / 2 }
 
 func mechanisms() map[string]mechanism {

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 )
 
-// trial is a run on one input, with the mistake or right. It draws its random choices, or enumerates all.
 type trial struct {
 	in          int // 1 with the record, 0 without it
 	right       bool
@@ -23,7 +22,6 @@ type noise struct {
 	gaussian bool
 }
 
-// enumerate returns the probabilities of all outputs of a mechanism.
 func (m mechanism) enumerate(in int, right bool) map[string]float64 {
 	t, law := &trial{in: in, right: right, laws: map[noise][]float64{}}, map[string]float64{}
 	for {
@@ -92,7 +90,6 @@ func (t *trial) noisy(n noise) int {
 	return t.pick(law) - reach
 }
 
-// winner returns the class with more votes of two, after Laplace noise on both counts.
 func (t *trial) winner(zero, one int, scale float64) int {
 	return when(t.laplace(one, scale) > t.laplace(zero, scale), 1, 0)
 }

@@ -74,7 +74,6 @@ func command(ctx context.Context) error {
 	return try(ctx, chosen, *verbose)
 }
 
-// choose returns the mutations to test. A sample depends on the day, and n days test all mutations.
 func choose(mutations []mutation, all bool, sample int, day int64, ids []string) (chosen []mutation) {
 	if all {
 		return mutations
@@ -135,7 +134,6 @@ var errDoesNotCompile = errors.New("does not compile")
 
 var failedTest = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
 
-// run applies the mutation m, runs its tests, and removes the files with failing inputs.
 func run(ctx context.Context, root string, m mutation) (outcome, error) {
 	file, source, err := m.apply(root)
 	if err != nil {

@@ -109,7 +109,6 @@ func parse(group string, text []byte) ([]mutation, error) {
 	return list, lines.Err()
 }
 
-// apply returns the mutated source of the file that declares m.in, and its path relative to root.
 func (m mutation) apply(root string) (file string, source []byte, err error) {
 	defer func() {
 		if err != nil {
@@ -157,7 +156,6 @@ func matches(source []byte, declared ast.Node, base token.Pos, want []string) (f
 	return found
 }
 
-// declaration finds the declaration m.in in package m.dir.
 func (m mutation) declaration(root string) (file string, source []byte, found ast.Node, base token.Pos, err error) {
 	dir := filepath.Join(root, filepath.FromSlash(m.dir))
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))

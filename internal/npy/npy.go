@@ -28,8 +28,7 @@ const (
 	Magic = "\x93NUMPY"
 	// MaxHeader is the maximum size of a header that [ReadHeader] accepts.
 	MaxHeader = maxText + 12
-	// maxText is the maximum length of the text in a header, as in NumPy.
-	maxText = 10_000
+	maxText   = 10_000
 )
 
 // WriteHeader writes the header h in format 1.0. The caller writes the elements.

@@ -15,9 +15,7 @@ import (
 )
 
 const (
-	// maxPage is the maximum unpacked size of a page.
 	maxPage = 64 << 20
-	// maxLive bounds the memory for pages and dictionaries of all columns together.
 	maxLive = 512 << 20
 )
 
@@ -122,7 +120,6 @@ func (c *cursor) dictionary(u *unpacker, h pageHead, body []byte) (err error) {
 	return err
 }
 
-// data2 reads the header of a data page of version 2, in which definition levels are never compressed.
 func (c *cursor) data2(u *unpacker, h pageHead, body []byte) (err error) {
 	n := h.DataV2.LevelBytes
 	if h.DataV2.Repeats != 0 || n < 0 || int(n) > len(body) || n > h.Full {

@@ -80,7 +80,6 @@ func (r *runs) start() error {
 	return nil
 }
 
-// deltas decodes the encoding DELTA_BINARY_PACKED: differences between integers, in blocks of packed bits.
 type deltas struct {
 	buf   []byte
 	left  uint64 // remaining values
@@ -95,7 +94,6 @@ type deltas struct {
 	width             uint
 }
 
-// maxBlock is the maximum number of differences in a block.
 const maxBlock = 1 << 16
 
 func cut[T uint64 | int64](buf *[]byte, read func([]byte) (T, int)) (T, error) {

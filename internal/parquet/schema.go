@@ -76,7 +76,6 @@ const (
 	meansBytes    = "bytes that are not declared as text"
 )
 
-// convertedMeans has the meaning of each code of ConvertedType, the older field for types.
 var convertedMeans = [...]string{
 	meansText, meansOther, meansOther, meansOther, meansText, meansDecimal, meansDate, meansTime, meansTime,
 	meansStamp, meansStamp, meansUnsigned, meansUnsigned, meansUnsigned, meansUnsigned,

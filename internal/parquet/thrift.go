@@ -137,7 +137,6 @@ func (r *reader) Discard(n int) (int, error) {
 	return r.wire.(interface{ Discard(int) (int, error) }).Discard(n)
 }
 
-// These Thrift structures have only the fields that this package uses.
 type (
 	fileMetaData[Data any] struct {
 		Version   int32            `thrift:"1"`

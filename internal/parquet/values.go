@@ -23,7 +23,6 @@ func appending[T any](next func() (T, error), write func(dst []byte, v T) []byte
 
 func appendText(dst, text []byte) []byte { return append(dst, text...) }
 
-// values returns a function that appends the next value of a page as text.
 func (c *cursor) values(encoding int32, buf []byte) (next func(dst []byte) ([]byte, error), err error) {
 	col, width := c.c, c.c.width()
 	whole := col.physical == format.Int32 || col.physical == format.Int64
@@ -111,7 +110,6 @@ func textsByLength(buf []byte) (func() ([]byte, error), error) {
 	}, err
 }
 
-// textsByPrefix decodes DELTA_BYTE_ARRAY, in which a text begins with a prefix of the previous text.
 func textsByPrefix(buf []byte) (func() ([]byte, error), error) {
 	prefixes, buf, err := deltasAnd(buf)
 	if err != nil {

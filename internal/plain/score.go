@@ -32,7 +32,6 @@ func (m *Model) Scores(ctx context.Context, x dense.Matrix, classes int) ([]floa
 	return out, nil
 }
 
-// scorer adds the scores of a few rows x to dst.
 type scorer func(dst []float64, x dense.Matrix, classes int)
 
 // prepare returns a [scorer] that several goroutines may call.

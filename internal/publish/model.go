@@ -17,7 +17,6 @@ import (
 
 const modelKind = "logistic regression, trained by DP-SGD"
 
-// modelName is the name that package recipe gives to the only model on a shared ledger.
 const modelName = "left-run-0"
 
 // model is the method that trains one private model. All other results depend only on this model and on

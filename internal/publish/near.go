@@ -19,7 +19,6 @@ import (
 	"github.com/pate-go/pate/student"
 )
 
-// near is the method in which private units vote on public rows near them.
 type near struct {
 	*job
 	*public

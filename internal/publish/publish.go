@@ -177,8 +177,6 @@ type public struct {
 	shows recipe.Shape // zero until seen is called
 }
 
-// seen returns statistics of the distances between public rows, as fields of a recipe.Shape. The first call
-// computes them.
 func (p *public) seen() recipe.Shape {
 	if p.shows == (recipe.Shape{}) {
 		p.shows = recipe.Shape{}.Seen(p.pool.X)
@@ -201,7 +199,6 @@ func (j *job) public() (*public, error) {
 	return j.read, nil
 }
 
-// readPublic reads the public rows. It returns an error if Group is not a column of categories.
 func (s Settings) readPublic() (*dataset.Schema, dataset.Pool, error) {
 	schema, pool, err := dataset.ReadPublic(s.Public, s.Reading)
 	if err != nil || s.Group == "" {
@@ -228,12 +225,10 @@ const (
 	tableFile     = "table.csv"
 )
 
-// method is a way to learn from private rows.
 type method interface {
 	// look reads all rows and returns a hash of the private rows. It refuses rows from which no method could
 	// learn, and a budget that is too small for any result.
 	look(context.Context) ([32]byte, error)
-	// release carries out all stages and writes the results.
 	release(context.Context) (*Report, error)
 }
 

@@ -72,8 +72,6 @@ type File struct {
 	SHA256 string `json:"sha256"`
 }
 
-// student writes the queries and the labelled rows, and trains a student on the labelled rows. Without labels
-// it trains no student.
 func (j *job) student(ctx context.Context, of *public, rows []int, r *Report) error {
 	f, err := durable.OpenRegular(j.made(labelsFile))
 	if err != nil {
@@ -136,7 +134,6 @@ func (j *job) results(ctx context.Context, of *public, rows []int, r *Report) er
 	return j.report(r, files...)
 }
 
-// statement writes the statement, and sets the guarantee in r.
 func (j *job) statement(r *Report, released ...string) error {
 	text, err := os.ReadFile(j.dir.Private(ledgerFile))
 	if err != nil {
@@ -251,7 +248,6 @@ func queriesOf(rows []int) []byte {
 	return text
 }
 
-// readRows parses n rows that questionsOf saved. The second result is false for any other text.
 func readRows(text string, n, pool int) ([]int, bool) {
 	rows := make([]int, 0, n)
 	for line := range strings.Lines(text) {

@@ -21,7 +21,6 @@ import (
 	"github.com/pate-go/pate/teachers/label"
 )
 
-// voting is the method in which teachers vote on public rows.
 type voting struct {
 	*job
 	teachers training.Job
@@ -72,8 +71,6 @@ func (v *voting) goal() plan.Goal {
 		MinLabels: plan.LeastPerClass * float64(v.public.Classes)}
 }
 
-// lesserAccuracy is the accuracy of a teacher in the second plan that sayPlan describes if no accuracy is
-// declared.
 const lesserAccuracy = 0.8
 
 func (v *voting) sayPlan(ctx context.Context, a plan.Alternative) error {

@@ -36,7 +36,6 @@ type Config struct {
 	Seed         *uint64
 }
 
-// settings are the public values of a run that its ledger records.
 type settings struct {
 	Terms
 	Sigma        float64 `json:"sigma"`
@@ -94,7 +93,6 @@ func (r *release) plan(ctx context.Context, before *run.Before) (p run.Plan, err
 	return p, err
 }
 
-// repeat takes the settings of the run that released these counts before.
 func (r *release) repeat(recorded settings) error {
 	var differ []string
 	if r.as.Sigma > 0 && r.as.Sigma != recorded.Sigma {
@@ -166,7 +164,6 @@ func (r *release) result(ctx context.Context, s *run.Session, done run.Done) (la
 	return result, err
 }
 
-// answered returns the number of labels in the released file. Drawn questions may have no label.
 func (r *release) answered() (n int, err error) {
 	f, err := durable.OpenRegular(r.Out)
 	if err != nil {

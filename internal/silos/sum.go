@@ -96,7 +96,6 @@ func open(path string) (*Counts, os.FileInfo, error) {
 	return c, info, err
 }
 
-// differences names the terms in which other terms differ.
 func (t Terms) differences(other Terms) (names []string) {
 	for _, field := range []struct {
 		name string

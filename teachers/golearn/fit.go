@@ -15,7 +15,6 @@ import (
 // ErrNeedsCgo is the error, in builds without cgo, for models that golearn implements in C.
 var ErrNeedsCgo = errors.New("golearn: this model needs a build with cgo")
 
-// fit validates data, pools their features and calls train. Panics of golearn become errors.
 func fit(ctx context.Context, name string, data teachers.Dataset, pool Pooling,
 	train func(pooled teachers.Dataset) (teachers.Classifier, error)) (_ teachers.Classifier, err error) {
 	if err := data.Validate(); err != nil {
@@ -65,8 +64,6 @@ func labels(classes int) *base.CategoricalAttribute {
 // alwaysOn is the name of an attribute that is present in every row.
 const alwaysOn = "on"
 
-// binary returns golearn instances with one attribute for each feature in chosen. It is present if the
-// feature exceeds threshold.
 func binary(pooled teachers.Dataset, record, chosen []int, threshold float64) (*base.DenseInstances, error) {
 	instances := base.NewDenseInstances()
 	class := labels(pooled.Classes)
@@ -122,7 +119,6 @@ func (p Pooling) features(from int) (int, error) {
 	return (p.Rows / p.Size) * (p.Cols / p.Size), nil
 }
 
-// apply sets dst, whose length must be the result of p.features, to the pooled features of src.
 func (p Pooling) apply(dst, src []float32) {
 	if p == (Pooling{}) {
 		copy(dst, src)

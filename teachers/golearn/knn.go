@@ -53,7 +53,6 @@ type knnModel struct {
 	model            *knn.KNNClassifier
 }
 
-// instances converts pooled features to the layout of golearn's C routine.
 func (m *knnModel) instances(x teachers.Matrix, y []int) (*base.DenseInstances, error) {
 	const floats, class = "floats", "class"
 	out := base.NewDenseInstances()

@@ -170,7 +170,6 @@ type identity struct {
 	Predictions string             `json:"predictions,omitempty"` // hash of the predictions file
 }
 
-// identity returns the identity of the run. Before the noise is chosen, its parameters are incomplete.
 func (c Config) identity(predictions string) (identity, error) {
 	s, err := c.setting()
 	if err != nil {

@@ -213,7 +213,6 @@ func (c *collected) writeParquet(w io.Writer, column string, names []string) err
 	return parquet.Write(w, []parquet.Values{{Name: "query", Ints: c.queries}, label})
 }
 
-// numbersOf returns the class names as integers, or nil unless all are whole and not negative.
 func numbersOf(names []string) []int {
 	var numbers []int
 	for _, name := range names {

@@ -49,7 +49,6 @@ func pilotEvent(sigma float64) accountant.Event {
 	return accountant.DiscreteGaussian{Sigma: sigma, Sensitivity: 1}
 }
 
-// read sets Share and LeastShare from Released.
 func (p *Pilot) read(teachers, classes int) {
 	share := func(votes float64) float64 { return max(votes/float64(teachers), 1/float64(classes)) }
 	votes := min(float64(p.Released), float64(teachers))
@@ -98,7 +97,6 @@ type pilotFile struct {
 
 var errPlanned = errors.New("label: the labels are planned already")
 
-// piloted releases the pilot, or reads the file of the recorded pilot.
 func (j *job) piloted(ctx context.Context) error {
 	var p Pilot
 	var id identity

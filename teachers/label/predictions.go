@@ -17,8 +17,6 @@ import (
 	"github.com/pate-go/pate/fault"
 )
 
-// predictionReader reads a CSV file of predictions. Each line has the probabilities of all classes for one
-// query, in order from query 0. A first line without numbers is a heading.
 type predictionReader struct {
 	path    string
 	file    *os.File
@@ -29,7 +27,6 @@ type predictionReader struct {
 	classes int
 }
 
-// maxPredictionLine is the length in bytes of the longest line: about 60 bytes per class at the class limit.
 const maxPredictionLine = 1 << 21
 
 func checkPredictions(path string, classes, queries int) (string, error) {

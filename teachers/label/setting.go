@@ -55,7 +55,6 @@ func (s setting) check() error {
 	return s.d.Check(s.s)
 }
 
-// try refuses a run over budget, with the number of queries that would fit.
 func (s setting) try(ctx context.Context, before *run.Before) error {
 	e, err := s.event()
 	if err != nil {

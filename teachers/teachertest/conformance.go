@@ -203,7 +203,6 @@ func (k kit) singleClass(t *testing.T, l teachers.Learner) {
 	}
 }
 
-// missingClasses trains on data of two classes, with as few as one example of each class.
 func (k kit) missingClasses(t *testing.T, l teachers.Learner) {
 	data := clone(k.share)
 	last := k.Classes - 1
@@ -253,7 +252,6 @@ func (k kit) repeats(t *testing.T, l teachers.Learner) {
 	}
 }
 
-// concurrent trains several models at once with one Learner, and uses one model in several goroutines.
 func (k kit) concurrent(t *testing.T, l teachers.Learner) {
 	const many = 4
 	shares := make([]teachers.Dataset, many)

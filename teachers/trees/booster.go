@@ -222,7 +222,6 @@ func (s *sums) add(g gradient) {
 func (s sums) plus(o sums) sums  { return sums{s.slope + o.slope, s.curve + o.curve, s.rows + o.rows} }
 func (s sums) minus(o sums) sums { return sums{s.slope - o.slope, s.curve - o.curve, s.rows - o.rows} }
 
-// strength returns twice the decrease of the loss if these rows form a leaf with the best value.
 func (s sums) strength(l2 float64) float64 { return s.slope * s.slope / (s.curve + l2) }
 
 func newGradientGrower(out *ensemble, data *binned, l Booster) *gradientGrower {

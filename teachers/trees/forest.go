@@ -155,7 +155,6 @@ func (g *giniGrower) tree(ctx context.Context, rnd *rand.Rand) error {
 	return g.grow(ctx, g.rows, len(g.columns), rnd)
 }
 
-// grow adds the subtree for the given rows. Columns g.columns[varying:] are constant in these rows.
 func (g *giniGrower) grow(ctx context.Context, rows []int32, varying int, rnd *rand.Rand) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -226,7 +225,6 @@ func (g *giniGrower) best(rows []int32, weight int32, varying int, rnd *rand.Ran
 	return found, varying
 }
 
-// fewRows is the number of rows up to which order uses insertion sort, and above which counting sort.
 const fewRows = 24
 
 func (g *giniGrower) span(rows []int32, bin []uint8) (first, last uint8) {

@@ -41,10 +41,8 @@ type domain struct {
 	low, limit int
 	first      int64
 	names      map[string]int
-	// numbers maps numbers in the file to classes.
-	numbers map[int64]int
-	// shares means that cells are probabilities (see [share]).
-	shares bool
+	numbers    map[int64]int
+	shares     bool
 }
 
 func (o Options) labelDomain(classes int) domain {

@@ -48,7 +48,6 @@ type checker struct {
 	sum       int64   // sum of all counts
 }
 
-// teacherVotes summarises the votes of one teacher.
 type teacherVotes struct {
 	hash   uint64
 	first  int16

@@ -32,7 +32,6 @@ type csvPosition struct {
 	col  int
 }
 
-// numberedCells is the least number of cells with which a first line "0,1,2,..." counts as a header.
 const numberedCells = 5
 
 const byteOrderMark = "\xef\xbb\xbf"

@@ -23,7 +23,6 @@ func fillCSV[C cell](r *reader, cur *cursor, dst []C, dom domain) (bad int, err 
 	return bad, nil
 }
 
-// parseCells parses complete cells until dst is full or w ends.
 func parseCells[C cell](dst []C, w []byte, cur *cursor, dom domain) (used, n, bad int, err error) {
 	last := cur.offset+int64(len(w)) == cur.in.size
 	form, at := cur.csv.form, &cur.csv
@@ -80,7 +79,6 @@ func parseCells[C cell](dst []C, w []byte, cur *cursor, dom domain) (used, n, ba
 	return p, n, bad, nil
 }
 
-// restOfLine returns cells plus the number of cells up to the end of a line that is too long.
 func restOfLine(w []byte, cells int, sep byte, last bool) (int, error) {
 	for p := 0; p < len(w) && w[p] != '\n'; {
 		cells++

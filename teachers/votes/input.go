@@ -130,7 +130,6 @@ type reader struct {
 
 const bufferBytes = 1 << 20
 
-// at reads min(want, bufferBytes) bytes from an offset, or fewer at the end of the file.
 func (r *reader) at(in *input, offset int64, want int) ([]byte, error) {
 	if r.input != in {
 		r.close()

@@ -15,7 +15,6 @@ import (
 // maxOff is the largest difference of a sum of probabilities from 1, which rounding may cause.
 const maxOff = 0.05
 
-// shareDomain is for probabilities, stored as the sortable bits of a float64.
 var shareDomain = domain{shares: true}
 
 func share(v float64) int {

@@ -22,9 +22,8 @@ const (
 
 type layout struct {
 	rows, cols int
-	// cursors has one cursor at the first row, or one for each column.
-	cursors []cursor
-	columns bool
+	cursors    []cursor
+	columns    bool
 }
 
 type cursor struct {
@@ -90,7 +89,6 @@ type run[C cell] struct {
 	err   error
 }
 
-// eachRun is eachBlock for a file whose rows are consecutive.
 func eachRun[C cell](ctx context.Context, r *reader, s *Source, from, to int, visit func(first int, cells []C, bad int) error) error {
 	cols, dom, cur := s.shape.cols, s.dom, s.shape.cursors[0]
 	rows := min(to-from, max(1, runCells/cols))
@@ -185,7 +183,6 @@ func fill[C cell](r *reader, cur *cursor, dst []C, dom domain) (bad int, err err
 	return fillCSV(r, cur, dst, dom)
 }
 
-// skip moves a cursor forward by n cells. It may read cells into scratch.
 func skip[C cell](r *reader, cur *cursor, n int, dom domain, scratch []C) error {
 	if cur.npy != nil {
 		cur.offset += int64(n) * int64(cur.npy.Size)

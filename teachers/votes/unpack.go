@@ -123,7 +123,6 @@ func unpackInput(ctx context.Context, in *input, how packing, into *store, opt O
 	return out, r.recheck(in) // detects a change of the file since it was first opened
 }
 
-// add appends the output of write to the store, and returns the output as an input.
 func (s *store) add(ctx context.Context, of *input, how packing, write func(w *bufio.Writer) error) (*input, error) {
 	from, w := s.size, bufio.NewWriterSize(watched{ctx, s}, bufferBytes)
 	err := write(w)

@@ -24,8 +24,6 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// help has two parts, around the list of flags.
-//
 //go:embed help.txt
 var help string
 

@@ -107,7 +107,6 @@ func (b *bench[T]) fill(rnd *rand.Rand) {
 	copy(b.dy, normal[T](rnd, len(b.dy)))
 }
 
-// run calls Forward and Backward, and overwrites y and dx after each call, as a model does.
 func (b *bench[T]) run(rows int) {
 	for _, s := range b.squares {
 		clear(s)
@@ -209,7 +208,6 @@ func norm[T nn.Float](x []T) float64 {
 	return math.Sqrt(s)
 }
 
-// sums compares squared norms and scaled sums with gradients of single rows, for a unit roundoff unit.
 func sums[T nn.Float](t require.TestingT, layer nn.Layer, in nn.Shape, build func(nn.Shape, int) nn.Pass[T], unit float64) {
 	const largest = 4 // of a scale
 	sizes := layer.Tensors(in)

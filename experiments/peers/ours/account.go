@@ -14,7 +14,6 @@ import (
 	"github.com/pate-go/pate/internal/buildinfo"
 )
 
-// question asks for the epsilon of a setting or, if Epsilon is above 0, for the noise multiplier.
 type question struct {
 	setting
 	Method  accountant.Method
@@ -22,16 +21,13 @@ type question struct {
 	Seconds float64
 }
 
-// interval holds bounds of an epsilon, or in Upper a noise multiplier.
 type interval struct {
 	Lower *float64 `json:"lower"`
 	Upper *float64 `json:"upper"`
 }
 
-// step is the relative change between timed calls, so that no call can use a cached result.
 const step = 1e-6
 
-// account measures the time of the accountant for each [question] on standard input.
 func account() error {
 	type told struct {
 		timing
@@ -91,8 +87,6 @@ func (q question) noise() (interval, error) {
 	return interval{Upper: &noise}, err
 }
 
-// setting is one run of DP-SGD with T steps: Poisson samples of probability Q or, if K is set, K random
-// steps.
 type setting struct {
 	Q     float64 `json:"q"`
 	K     int64   `json:"k"`
@@ -101,7 +95,6 @@ type setting struct {
 	Delta float64 `json:"delta"`
 }
 
-// settings returns the settings of docs/accounting.md, corner cases, noise alone and random allocations.
 func settings() []setting {
 	return []setting{
 		{0.01, 0, 1, 1000, 1e-5}, {0.01, 0, 4, 10_000, 1e-5}, {0.001, 0, 1, 4000, 1e-8}, {1e-4, 0, 0.7, 20_000, 1e-9},

@@ -41,7 +41,6 @@ func processorTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// repeat calls once until this many seconds have passed, and adds up the work.
 func repeat(seconds float64, once func() (work float64, err error)) (timing, error) {
 	w, done := start(), 0.0
 	for {
@@ -65,7 +64,6 @@ func say(answer any) error {
 	return err
 }
 
-// serve reads questions as JSON lines and writes a line with each answer, after an empty object when ready.
 func serve[Q, A any](answer func(Q) (A, error)) error {
 	if err := say(struct{}{}); err != nil {
 		return err
@@ -88,7 +86,6 @@ func serve[Q, A any](answer func(Q) (A, error)) error {
 	}
 }
 
-// settle releases unused memory and returns the resident memory in MB, or 0 on a system other than Linux.
 func settle() float64 {
 	debug.FreeOSMemory()
 	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
@@ -110,7 +107,6 @@ func resident(field string) float64 {
 	return kibibytes * 1024 / 1e6
 }
 
-// product is the product of an M by K and a K by N matrix. Kind is "forward" or "gradient".
 type product struct {
 	Kind    string
 	M, N, K int

@@ -26,7 +26,6 @@ import (
 // The queries are the MNIST test images with indices from queriesFrom to queriesTo-1.
 const queriesFrom, queriesTo = 8000, 10000
 
-// lesson is a request about the teachers of one learner: "fit", "predict" or "score".
 type lesson struct {
 	Learner, Do string
 	From, To    int
@@ -47,7 +46,6 @@ type class struct {
 	votes      [][]int // one row per teacher, one column per query
 }
 
-// teach writes the data and the parameters of the learners to the folder, and then serves requests.
 func teach(extractor string, shares int, folder string) error {
 	ctx := context.Background()
 	c, err := newClass(ctx, extractor, shares)
@@ -140,7 +138,6 @@ func (m *marks) score(votes [][]int, truth []int) {
 	}
 }
 
-// export writes x.npy and queries.npy (float32), y.npy and truth.npy (int64), and learners.json.
 func (c *class) export(folder string) error {
 	write := func(name, kind string, shape []int, data any) error {
 		f, err := os.Create(filepath.Join(folder, name))

@@ -20,8 +20,6 @@ import (
 
 const classes = 10
 
-// build returns the network of this name and its number of inputs. The name is cnn or widths such as
-// 784-128-10.
 func build(name string) (*nn.Model, int, error) {
 	rnd := rand.New(rand.NewPCG(1, 5))
 	if name == "cnn" {
@@ -65,7 +63,6 @@ type trained struct {
 	PeakMB float64 `json:"peak_mb"`
 }
 
-// train measures how many records DP-SGD processes in the requested time.
 func train(net string, batch int, private bool) error {
 	model, cols, err := build(net)
 	if err != nil {

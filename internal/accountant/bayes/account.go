@@ -29,11 +29,10 @@ func (s Step) validate() error {
 // Account adds up the costs of training steps. It is not an accountant.Accountant, because the result is not
 // differential privacy. Concurrent use is not safe.
 type Account struct {
-	cfg   Config
-	costs []float64 // cost of the added steps at each order
-	worst []float64 // the same for a record at distance Bound; nil without Bound
-	state progress
-	// The next fields store results that later steps reuse.
+	cfg    Config
+	costs  []float64 // cost of the added steps at each order
+	worst  []float64 // the same for a record at distance Bound; nil without Bound
+	state  progress
 	prices map[int]float64
 	law    *law
 	bound  *reference
@@ -179,7 +178,6 @@ func (a *Account) count(largest float64, distances, times int) error {
 // Steps returns the number of added steps.
 func (a *Account) Steps() int { return a.state.steps }
 
-// best returns the smallest (cost - logDelta)/lambda, rounded up, and its order lambda.
 func best(orders []int, costs []float64, logDelta float64) (value float64, order int) {
 	value = math.Inf(1)
 	for i, lambda := range orders {
@@ -314,7 +312,6 @@ func (e *Estimator) UnmarshalText(text []byte) error {
 	return fmt.Errorf("bayes: estimator %q is neither %v nor %v", text, Bernstein, StudentT)
 }
 
-// price returns a factor in the estimate from m distances: the Student t quantile, or log(2/failure).
 func (e Estimator) price(failure float64, m int) float64 {
 	if e == StudentT {
 		return studentQuantile(failure, m-1)
@@ -322,7 +319,6 @@ func (e Estimator) price(failure float64, m int) float64 {
 	return math.Log(2 / failure)
 }
 
-// surcharge returns the estimate minus the sample mean, as a multiple of e^(T K) at the reference.
 func (e Estimator) surcharge(s shortfalls, price float64) float64 {
 	m := float64(s.n)
 	if e == StudentT {

@@ -7,7 +7,6 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// lanes is the number of distances per block.
 const lanes = 32
 
 // Omitting it raises a cost by at most 1e-20 per distance. There are about 10^3 terms and 10^6 distances.
@@ -98,7 +97,6 @@ func shortfall(z *[lanes]float64, terms []term) {
 	}
 }
 
-// If the cost at the reference is below fine, power computes shortfalls with a small relative error.
 const fine = 0x1p-10
 
 // power replaces z by 1 - (1-z)^t.
@@ -149,7 +147,6 @@ func complements(z *[lanes]float64, t, top int) {
 	}
 }
 
-// spread holds sums of differences from the first number, and of their squares, compensated for rounding.
 type spread struct {
 	n                 int
 	at                float64
@@ -212,7 +209,6 @@ type shortfalls struct {
 // arithmetic bounds the relative error of the mean of shortfalls.
 const arithmetic = 2e-13
 
-// reference is an upper bound on the squared distances of a step, with the costs and terms at this bound.
 type reference struct {
 	square float64
 	costs  []float64

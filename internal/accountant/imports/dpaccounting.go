@@ -48,7 +48,6 @@ func DPAccounting(r io.Reader) (accountant.Schedule, error) {
 	return accountant.Schedule{Relation: relation, Events: events}, nil
 }
 
-// builder converts values to events, and stores the first class that requires each relation.
 type builder struct {
 	clipped  string // class with a known sensitivity under add_remove only
 	replaced string // class that exists under replace_one only
@@ -236,7 +235,6 @@ func discreteLaplace(a float64, sensitivity int64) accountant.Event {
 	return accountant.DiscreteLaplace{Scale: scale, Sensitivity: sensitivity}
 }
 
-// discreteGaussian reads discrete Gaussian noise. The dimension is checked, but does not change the cost.
 func discreteGaussian(a *arguments) accountant.Event {
 	if a.has("dimension") {
 		if _, unknown := a.value("dimension").(none); !unknown && a.integer("dimension") < 1 {

@@ -28,7 +28,6 @@ type number struct {
 
 type list []value
 
-// call is Class(key=value, ...) or, with the key "", Class(value).
 type call struct {
 	class string // without module name
 	keys  []string
@@ -43,7 +42,6 @@ func (list) kind() string   { return "a list" }
 func (c call) kind() string { return shorten(c.class) }
 func (none) kind() string   { return "None" }
 
-// reader parses JSON lists of numbers and the part of Python's repr that events and histories use.
 type reader struct {
 	text   string
 	at     int
@@ -168,7 +166,6 @@ func (p *reader) number() (value, error) {
 	return number{x, n, whole}, nil
 }
 
-// named reads a value that begins with a name: a constant, a call, or a numpy scalar.
 func (p *reader) named(depth int) (value, error) {
 	start := p.at
 	word := p.word()
@@ -263,7 +260,6 @@ func shorten(s string) string {
 	return s
 }
 
-// arguments reads the arguments of a call one by one, up to the first error.
 type arguments struct {
 	call
 	used []bool

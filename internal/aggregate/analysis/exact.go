@@ -23,7 +23,6 @@ func (g gaussianNoise) log(x float64) (cdf, density float64) {
 	return mathx.LogNormalCDF(z), mathx.LogNormalPDF(z) - math.Log(g.sigma)
 }
 
-// nodes returns a trapezoid rule.
 func (g gaussianNoise) nodes(low, high, k int) (x, weight []float64) {
 	// The integrand is entire and log-concave with a width w of at least sigma/sqrt(k). With steps of w/2.5
 	// the error is 2 exp(-2 pi^2 2.5^2). The nodes end 12 sigma outside the range of the maximum, where the
@@ -49,7 +48,6 @@ func (l laplaceNoise) log(x float64) (cdf, density float64) {
 	return math.Log1p(-math.Exp(-t) / 2), density
 }
 
-// nodes returns Gauss-Legendre nodes on panels.
 func (l laplaceNoise) nodes(low, high, k int) (x, weight []float64) {
 	// Panels end at the integers, because the integrand may have a kink there. Panels are short, so e^{k
 	// x/scale} is close to a polynomial of low degree.
@@ -87,7 +85,6 @@ type laws interface {
 	// visit calls f with the log probabilities of the classes on counts, and on every neighbour with one
 	// moved vote. The function f must not store the slices.
 	visit(counts []int, f func(law []float64, counts []int)) error
-	// threshold returns the log probabilities of both results of the threshold test.
 	threshold(largest int, threshold, sigma float64) (logPass, logFail float64)
 }
 
@@ -333,7 +330,6 @@ func (w *worst) add(laws []outcome) {
 	}
 }
 
-// resync is the largest number of consecutive powers that are computed as products.
 const resync = 32
 
 func (w *worst) divergences() spent {

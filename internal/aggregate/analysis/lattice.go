@@ -73,7 +73,6 @@ func (e *lattice) check(counts []int) error {
 	return nil
 }
 
-// margin returns the largest distance of the largest noisy count from the range of the counts.
 func (e *lattice) margin() int { return int(math.Ceil(e.reach*e.scale)) + 1 }
 
 func (e *lattice) reachOf(counts []int) int {
@@ -86,7 +85,6 @@ func (e *lattice) cover(t tally) {
 	}
 }
 
-// prepare makes tables for |k| <= reach, from the far end of the lower tail.
 func (e *lattice) prepare(reach int) {
 	if len(e.cdf) > 2*reach {
 		return

@@ -55,8 +55,6 @@ type localCost struct {
 	z0, step float64
 }
 
-// A moved vote crosses perVote cells, for a relative error of about 1/perVote. More than maxCells cells are
-// an error.
 const maxCells = 1 << 20
 
 func perVote(sigma float64) int { return max(4, int(64*math.Min(1, 200/sigma))) }
@@ -261,7 +259,6 @@ func (t tally) disagree() {
 	t[1]++
 }
 
-// agree moves one vote from the second class to the first. The tally stays sorted.
 func (t tally) agree() {
 	t[0]++
 	t[1]--

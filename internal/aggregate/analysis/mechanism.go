@@ -153,7 +153,6 @@ func (m Mechanism) run(queries, answers int) (aggregate.Mechanism, error) {
 	return aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: m.Noise, Queries: queries})
 }
 
-// claim returns the epsilon of a run with integer noise by the best accountant, or nil for other noise.
 func (m Mechanism) claim(ctx context.Context, queries, answers int, delta float64) (*accountant.Claim, error) {
 	run, err := m.run(queries, answers)
 	if err != nil {

@@ -46,7 +46,6 @@ func Read(file io.Reader, bins []int) ([][]int64, error) {
 	return counts, nil
 }
 
-// writeTree writes the tables of all pairs as CSV. Names of bins in a group are joined by " | ".
 func (c *Counts) writeTree(out io.Writer, describe Describe) error {
 	file := table.Table{Header: []string{"column", "values", "paired with", "values", "noisy count"}}
 	for _, p := range c.Pairs {

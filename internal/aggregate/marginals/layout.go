@@ -25,7 +25,6 @@ const (
 	fewestGroups = 2
 )
 
-// layout merges bins. Ordered bins are joined until a group is large enough, other small bins to one group.
 func (t *Tree) layout(columns [][]int64) layout {
 	l := layout{}
 	weight := 0.0

@@ -66,8 +66,6 @@ func ForPool(ctx context.Context, cfg PoolConfig, budget accountant.Target) (p *
 	return p, err
 }
 
-// ofShare returns marginals that use the fraction share of the budget's Rényi divergence. It ignores
-// cfg.Sigma.
 func ofShare(ctx context.Context, cfg Config, budget accountant.Target, share float64) (*Marginals, error) {
 	if !(share > 0 && share <= 1) {
 		return nil, fmt.Errorf("marginals: a share of %v, want one in (0, 1]", share)

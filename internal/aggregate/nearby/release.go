@@ -56,7 +56,6 @@ func (p Plan) ReleaseVotes(r *ledger.Reservation, key rng.Key, classes int, vote
 // fewestVotes is the least noisy count of a label at a drawn question, in standard deviations of the noise.
 const fewestVotes = 2
 
-// abstain removes labels whose noisy count is below least. It keeps nearestFewest labels per class.
 func (l Labels) abstain(least float64) {
 	counts := make([]float64, len(l.Of))
 	for q, class := range l.Of {

@@ -232,8 +232,6 @@ func claimed(ctx context.Context, cfg accountant.AutoConfig, e accountant.Event,
 	return claim, nil
 }
 
-// gapOf returns a gap that suffices for a distance, the number of votes that must move before the winner
-// changes.
 func gapOf(distance int64) float64 { return 2*float64(distance) + 1 }
 
 func distanceOf(gap int) int64 { return int64(max(0, (gap-1)/2)) }
@@ -254,8 +252,6 @@ func (r Regime) stableMethod(ctx context.Context, account accountant.AutoConfig,
 		GapNeeded: gapOf(distance), AtGap: math.Exp(released)}, err
 }
 
-// mstabLaplaceRegime returns the performance of MStab with Laplace noise. Half of delta is for releases at
-// distance 0.
 func mstabLaplaceRegime(ctx context.Context, r Regime, account accountant.AutoConfig) (Method, error) {
 	return r.mstab(ctx, account, stable.MStabLaplace, stability.Laplace, r.Delta/2)
 }

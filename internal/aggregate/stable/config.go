@@ -84,8 +84,6 @@ func New(cfg Config) (*Mechanism, error) {
 	return m, nil
 }
 
-// newMStab returns an MStab with the threshold of cfg. Its Delta is the probability that noise reaches this
-// threshold.
 func newMStab(cfg Config) (*stability.MStab, error) {
 	c, err := mstabConfig(cfg.Sigma, cfg.Scale, cfg.Queries)
 	if err != nil {

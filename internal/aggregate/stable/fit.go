@@ -27,7 +27,6 @@ type Task struct {
 
 var ErrNoFit = errors.New("stable: no noise fits")
 
-// leastNoise and mostNoise bound the noise that Fit chooses, in moved votes.
 const (
 	leastNoise = 0x1p-8
 	mostNoise  = 0x1p16
@@ -91,8 +90,6 @@ func (t Task) check() error {
 	return nil
 }
 
-// success returns the probability of an answer at the distance that Fit minimises. SVT may use up half of the
-// failures on stable queries.
 func (t Task) success() float64 {
 	if t.Mechanism != SVT {
 		return t.Success
@@ -171,8 +168,6 @@ func (t Task) msvec(lambda float64) (Config, error) {
 	return Config{Mechanism: MSvec, Lambda: lambda, Threshold: mathx.Least(within), Failures: t.Failures}, nil
 }
 
-// svt returns an SVT config for a run at epsilon 1/noise. The argument tilt moves noise between threshold and
-// queries.
 func (t Task) svt(noise, tilt float64) (Config, error) {
 	refusal := math.Pow(1-t.success(), tilt)
 	c, err := svt.CalibrateStableSVT(min(1/noise, 0x1p9), t.Delta, t.Failures, max(refusal, 1e-12))

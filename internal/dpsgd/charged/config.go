@@ -102,8 +102,6 @@ func (c Config) Events() []accountant.Event {
 	return events
 }
 
-// releases returns the configurations of the statistics in the order of Events. A clip norm from the images
-// is 1 here.
 func (c Config) releases() []moments.Config {
 	var all []moments.Config
 	for _, r := range []struct {
@@ -146,7 +144,6 @@ func (c Config) gradients() features.HOG {
 	return c.Gradients
 }
 
-// maxSide, maxHOG and maxColumns bound the memory for reading a transform file.
 const (
 	maxSide    = 1 << 12
 	maxHOG     = 1 << 10

@@ -85,7 +85,6 @@ func (t *Transform) Apply(ctx context.Context, set dataset.Set, workers int) (bl
 	return out, nil
 }
 
-// applyTo writes the features of set to out. It rounds at the same steps as Prepare.
 func (t *Transform) applyTo(ctx context.Context, out blas32.General, set dataset.Set, how Config) error {
 	for i := range t.parts {
 		p := &t.parts[i]
@@ -128,8 +127,6 @@ func (p *part) whiten(x *features.Packed, workers int) error {
 	return update(x, workers, how, p.whitening.Apply)
 }
 
-// finish subtracts the released mean from the rows of x, and scales the rows so that all parts have equal
-// norms.
 func (t *Transform) finish(p *part, x *features.Packed, workers int) error {
 	length := math.Sqrt(float64(t.cols) / float64(len(t.parts)))
 	how := fmt.Appendf(nil, "norm %x\n", length)

@@ -175,7 +175,6 @@ func (m *model) Worker() dpsgd.Worker {
 	return &worker{contribute: m.contributor(), run: make([]float32, runRows*n)}
 }
 
-// runRows is the number of vectors in a partial sum, for at most 32 + 8 additions of a vector.
 const runRows = 32
 
 type worker struct {

@@ -69,7 +69,6 @@ func (c Config) charges(p Plan, noise float64) []accountant.Event {
 	return events
 }
 
-// together returns the composition of all trainings, and the claim for this composition.
 func (r *runner) together(rows []Row) (together claim, all accountant.Composed, err error) {
 	together.delta = r.Delta
 	for i, row := range rows {
@@ -128,7 +127,6 @@ func (c claim) epsilonOf(ctx context.Context, e accountant.Event) (accountant.Bo
 	return bound.Bound, wrapped(err)
 }
 
-// ledgerBudget returns the budget of a new ledger: the Rényi epsilon of the events times 1 + 1e-6.
 func ledgerBudget(events []accountant.Event, delta float64) (float64, error) {
 	b, err := accountant.Epsilon(context.Background(), accountant.ByRDP, relation, delta, events...)
 	if err != nil {

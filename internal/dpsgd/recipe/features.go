@@ -21,8 +21,7 @@ const (
 	Scattering    = "scattering"     // scattering transform, whitened and centred
 	ScatteringHOG = "scattering-hog" // Scattering with centred histograms of oriented gradients
 	CentredHOG    = "centred-hog"    // only centred histograms of oriented gradients
-	// deskewed is the prefix of feature sets of straightened images.
-	deskewed = "deskewed-"
+	deskewed      = "deskewed-"
 )
 
 // FeatureSets returns the names of all feature sets.
@@ -33,7 +32,6 @@ func FeatureSets() []string {
 	}
 }
 
-// learned returns the configuration of the statistics of the private rows, and whether the features use any.
 func (r Recipe) learned(s Shape) (charged.Config, bool) {
 	c := r.Statistics
 	name, straight := strings.CutPrefix(r.Features, deskewed)

@@ -104,8 +104,6 @@ func (row *Row) score(ctx context.Context, m *nn.Model, x blas32.General, labels
 	return nil
 }
 
-// area returns the area under the receiver operating characteristic, or nil unless both classes occur in
-// labels.
 func area(ctx context.Context, m *nn.Model, x blas32.General, labels []int, classes int) (*float64, error) {
 	if classes != 2 {
 		return nil, nil
@@ -261,7 +259,6 @@ func (m *Model) restoreFeatures(transform []byte) (err error) {
 	return err
 }
 
-// restoreNetwork restores a network. It checks the size of saved before it allocates memory.
 func (m *Model) restoreNetwork(saved []byte) error {
 	r := Recipe{Features: m.Features, Model: m.Kind}
 	least, err := r.leastParameters(m.shape(), m.featureColumns())
@@ -284,7 +281,6 @@ func (m *Model) restoreNetwork(saved []byte) error {
 	return nil
 }
 
-// leastParameters returns a lower bound on the number of parameters.
 func (r Recipe) leastParameters(s Shape, columns int) (int64, error) {
 	widths, err := r.widths()
 	if err != nil {

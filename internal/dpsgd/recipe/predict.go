@@ -94,7 +94,6 @@ func (m *Model) Rows(t *dataset.Table) (dataset.Set, error) {
 // ScoredOn reports whether set holds the public labelled rows on which the model was tested.
 func (m *Model) ScoredOn(set dataset.Set) bool { return m.Scored == rowsHash(set) }
 
-// rowsHash returns a SHA-256 of the rows, class names and image shape of set, without units.
 func rowsHash(set dataset.Set) string {
 	named := dataset.Set{X: set.X, Image: set.Image}
 	for _, y := range set.Y {

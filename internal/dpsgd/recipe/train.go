@@ -307,7 +307,6 @@ const curvePoints = 8
 
 func checkpointEvery(total int) int { return max(2, total/20) }
 
-// onCurve reports whether Row.Curve has a Point after this step.
 func onCurve(step, total int) bool {
 	// A step with a checkpoint, except the last step, has none: dpsgd.Train writes the checkpoint before it
 	// calls Observe, so a resumed run could miss the Point.
@@ -340,7 +339,6 @@ func (w *watcher) step(m dpsgd.Metrics) {
 	w.Progress(Progress{Stage: w.stage(), Done: m.Step, Total: m.Steps, Epsilon: w.last})
 }
 
-// point appends the privacy cost and, for the first seed, the accuracy to w.curve.
 func (w *watcher) point(m dpsgd.Metrics) error {
 	if !w.plan.NonPrivate {
 		var known bool

@@ -155,7 +155,6 @@ func (j *job) withPrice(price *tune.Price) settings {
 	return s
 }
 
-// priceOn returns the price for j.Epsilon or, if j.Epsilon is 0, for the remaining budget of the ledger l.
 func (j *job) priceOn(ctx context.Context, l *ledger.Ledger) (tune.Price, error) {
 	if j.Epsilon != 0 {
 		return j.quote(ctx)

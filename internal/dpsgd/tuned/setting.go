@@ -211,7 +211,6 @@ func parseCSV(data []byte) ([]Setting, error) {
 	return checked(all)
 }
 
-// checked refuses lists of settings that are empty, too long or with duplicates.
 func checked(all []Setting) ([]Setting, error) {
 	switch {
 	case len(all) == 0:

@@ -31,8 +31,6 @@ func tiles512() {
 	}
 }
 
-// broad holds the registers of a tile: three strides, the address in b, the remaining part of k, and the last
-// mask.
 type broad struct {
 	vectors                                                 int
 	c, rs, rs3, cs, ldb, bw, apart, left, count, work, mask reg.Register
@@ -178,7 +176,6 @@ func (g broad) store(row, vector int, c operand.Mem) {
 	VMOVUPS(z(g.acc(row, vector)), c)
 }
 
-// steps writes the loop over the products of one chain. The registers of the last vector are width's choice.
 func (g broad) steps(rows int, label string, width func(int) reg.VecPhysical) {
 	in := func(vector, register int) reg.VecPhysical {
 		if g.last(vector) {

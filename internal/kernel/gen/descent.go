@@ -39,7 +39,6 @@ func addInts() {
 	again(n, 4)
 }
 
-// differ is the predicate of VCMP for operands that differ or are NaN.
 const differ = 4
 
 func descend() {

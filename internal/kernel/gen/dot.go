@@ -10,7 +10,6 @@ import (
 
 var dotRows = []int{1: 4, 2: 4, 3: 3, 4: 2, 5: 2, 6: 2}
 
-// dots writes a function for the inner products of m rows of a and n <= 6 rows of b.
 func dots() {
 	function("dots32", "func(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, m, n, k int, add int, mask *int32)")
 	g := registersOfDot
@@ -37,7 +36,6 @@ func dots() {
 	}
 }
 
-// dot holds registers with addresses in rows of a and b, and three rows further.
 type dot struct {
 	c, ldc, a, lda, ldb, m, aw, a3, bw, count, work, b3 reg.Register
 }
@@ -153,7 +151,6 @@ func (g dot) sums(rows, n int) (sums []sum) {
 	return sums
 }
 
-// reduce adds the lanes of each half in pairs, and then the halves. The order is the same for every width.
 func (s sum) reduce(scratch int) {
 	if s.width == 1 {
 		for range 2 {

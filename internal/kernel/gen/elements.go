@@ -117,8 +117,6 @@ func addToTaps() {
 	})
 }
 
-// lastTapFirst writes a loop over the taps, from the last to the first. The function body may change the
-// addresses.
 func lastTapFirst(body func(tap, dst, winner, src, left reg.GPVirtual)) {
 	taps, count := parameter("taps"), parameter("count")
 	dst, winner, src, left := GP64(), GP64(), GP64(), GP64()
@@ -173,8 +171,6 @@ func centre() {
 	next(n, dst, src, mean)
 }
 
-// search writes the assembly of NotBelow, which stops at the first vector with an element that is not below
-// floor.
 func search() {
 	function("search32", "func(x, y *float32, n int, floor float32) int")
 	from, less, n, place := parameter("x"), parameter("y"), parameter("n"), GP64()

@@ -40,8 +40,6 @@ func main() {
 
 var sameType = regexp.MustCompile(`(\w+) (\*?\w+), (\w+ \*?\w+)`)
 
-// writeStubs shortens the declarations at stubsPath, and writes functions that panic to otherPath, for
-// machines without assembly.
 func writeStubs(stubsPath, otherPath string) error {
 	text, err := os.ReadFile(stubsPath)
 	if err != nil {

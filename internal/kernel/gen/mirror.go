@@ -14,7 +14,6 @@ func mirrors() {
 	g.write("mirrorStrips32", []string{"up", "down"}, func() {}, g.block)
 }
 
-// mirror holds registers: the distance of rows of results, two addresses, and the number of remaining rows.
 type mirror struct {
 	up, down, ups, dns, even, es, odd, os, src, srow, aw, bw, left, work reg.Register
 }
@@ -28,8 +27,6 @@ const mirrorRows = 3
 
 func (mirror) acc(odd, row, half int) reg.VecPhysical { return y(2*mirrorRows*odd + 2*row + half) }
 
-// write writes a function whose first parameters are results. The function begin writes the code before each
-// strip.
 func (g mirror) write(name string, results []string, begin func(), block func(rows int)) {
 	function(name, "func("+strings.Join(results, ", ")+" *float32, upRow, downRow, dstStep int, even, odd *float32, "+
 		"m, ke, ko int, src *float32, srcOdd, srcRow, srcStep, strips int)")
@@ -66,7 +63,6 @@ func (g mirror) rows(block func(rows int)) {
 	JNE(operand.LabelRef("rows"))
 }
 
-// twoOrThree writes jumps to the block for three rows or for two rows. Four rows are two pairs.
 func twoOrThree(left reg.Register, block string) {
 	CMPQ(left, operand.U8(4))
 	JE(operand.LabelRef(block + "2"))

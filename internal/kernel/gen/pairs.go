@@ -8,7 +8,6 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// pairsOf[n] is the number of pairs of rows of a in a register tile with n rows of b.
 var pairsOf = []int{1: 3, 2: 3, 3: 3, 4: 3, 5: 3, 6: 3, 10: 2}
 
 // dots512 writes the AVX-512 version of dots32, in the same order. Either n is at most 6 and m a multiple of
@@ -42,7 +41,6 @@ func dots512() {
 	}
 }
 
-// pairs holds registers: two addresses in rows of a, and the masks of the last k and the last n.
 type pairs struct {
 	c, ldc, lda, ldb, aw, a3, count, tail, some reg.Register
 }
@@ -124,7 +122,6 @@ func (g pairs) block(label string, count, n int) {
 	ADDQ(g.count, argument("a"))
 }
 
-// lanes writes the code that adds the lanes of at most four registers in the order of dots32.
 func (g pairs) lanes(registers []int) int {
 	pairs := func(a, b int) {
 		VSHUFPS(operand.U8(0x88), z(b), z(a), z(0))
@@ -148,7 +145,6 @@ func (g pairs) halves(a, b int) {
 	VADDPS(z(1), z(0), z(0))
 }
 
-// store writes the code that stores n <= 8 columns of register 0 from column j on, or adds them.
 func (g pairs) store(label string, j, n int) {
 	each := func(f func(part operand.U8, c operand.Mem, whole bool)) {
 		for part := range 2 * ((n + 3) / 4) { // two rows, and two again

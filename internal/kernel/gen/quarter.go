@@ -26,7 +26,6 @@ type quarter struct {
 	moduli bool
 }
 
-// ends holds the addresses of the rows Last - r, and waiting the sums or differences of even products.
 var ends, waiting operand.Mem
 
 func place(other, row, half int) operand.Mem {

@@ -36,7 +36,6 @@ func lanes(n, mask reg.Register) {
 	KMOVW(ones.As32(), mask)
 }
 
-// at returns the address of row i <= 5, from row 0 at base and row 3 at third, with rows stride bytes apart.
 func at(base, third, stride reg.Register, i, disp int) operand.Mem {
 	m := operand.Mem{Base: base, Disp: disp}
 	if i >= 3 {
@@ -70,14 +69,11 @@ func advance(bytes int, addresses ...reg.Register) {
 	}
 }
 
-// next writes the code that advances the addresses by eight float32 and repeats the loop while elements of n
-// remain.
 func next(n reg.Register, addresses ...reg.Register) {
 	advance(32, addresses...)
 	again(n, 8)
 }
 
-// again writes the code that subtracts lanes from n and repeats the loop while elements remain.
 func again(n reg.Register, lanes int) {
 	repeat("loop", n, lanes)
 	finish()
@@ -99,7 +95,6 @@ func thirdRow(third, base, stride reg.Register) {
 	ADDQ(stride, third)
 }
 
-// nextRun writes code that sets count to the length of the next run, and subtracts this length from left.
 func nextRun(count, left reg.Register) {
 	MOVQ(argument("run"), count)
 	CMPQ(left, count)

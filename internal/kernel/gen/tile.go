@@ -133,7 +133,6 @@ func (g tile) block(rows int) {
 	SUBQ(operand.U8(rows), g.m)
 }
 
-// fetch writes code that prefetches the memory of the tile's result.
 func (g tile) fetch(rows int) {
 	MOVQ(g.c, g.count)
 	for i := range rows {

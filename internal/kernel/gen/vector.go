@@ -100,7 +100,6 @@ func scale() {
 	again(n, 8)
 }
 
-// transpose writes a function that sets eight columns of dst to eight rows of b with n elements each.
 func transpose() {
 	function("transpose32", "func(dst *float32, ldd int, b *float32, ldb, n int)")
 	dst, ldd := parameter("dst"), parameter("ldd")

@@ -134,8 +134,6 @@ func charged(events ...accountant.Event) float64 {
 	return learn.Must(accountant.Epsilon(context.Background(), accountant.ByRDP, accountant.AddRemove, Delta, events...)).Upper
 }
 
-// withCounts returns the pair of output distributions if the mechanism also releases the counts here and
-// there.
 func (p pair) withCounts(here, there []int) pair {
 	return pair{
 		outcomes: []string{list(here), list(there)}, epsilon: p.epsilon, delta: p.delta,
@@ -143,8 +141,6 @@ func (p pair) withCounts(here, there []int) pair {
 	}
 }
 
-// allowed returns a function from false positive rates to lower bounds on the false negative rate of every
-// test of p.
 func (a argmaxMechanism) allowed(p pair) func(float64) float64 {
 	simple := byClaim(p.epsilon, p.delta)
 	if a.pure || a.declines { // otherwise the computation takes a second

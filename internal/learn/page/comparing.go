@@ -163,8 +163,6 @@ func noiseFor(epsilon float64, event func(noise float64) accountant.Event) float
 	return high
 }
 
-// attacked trains models with and without one record, and returns signed distances of the record from the
-// decision line.
 func attacked(cfg dpsgd.Config, runs int, key rng.Key) (with, without []float64) {
 	base := sample(key.Derive("attacked").Stream(), "few", 16)
 	canary := []float32{-2.5, -2.5} // a record of class 1, far on the other side
@@ -249,8 +247,6 @@ func scatterOf(runs int) float64 {
 	return math.Sqrt(math.Log(2/0.025) / (2 * float64(runs)))
 }
 
-// against states whether the lower confidence bound of an attack's true positive rates exceeds the certified
-// maximum.
 func against(wrong, found []float64, most func(wrong float64) float64, scatter float64) string {
 	// Comparing points suffices, because the maximum is a concave function of the false positive rate.
 	for i := range wrong {
@@ -297,8 +293,6 @@ func drawTask(t task) Panel {
 		fmt.Sprintf("%d private records of two classes and %d public points without labels.", t.private.X.Rows, t.public.X.Rows), nil)
 }
 
-// drawAttackOn draws the trade-off curve of an attack and the certified maximum, and returns a sentence about
-// the attack.
 func drawAttackOn(cfg dpsgd.Config, with, without []float64) (Panel, float64, string) {
 	risk := learn.Must(pldOf(cfg.Event(), 1).Risk(context.Background()))
 	p := newPlot(axis{label: "false alarms", low: 0, high: 1}, axis{label: "members found", low: 0, high: 1})

@@ -113,7 +113,6 @@ func (p *plot) area(class string, xs, low, high []float64) {
 	p.path(class, a, b)
 }
 
-// key writes a legend entry in row place, counted from the bottom if negative.
 func (p *plot) key(class string, x float64, place int, words string) {
 	y := p.top + 14 + 17*float64(place)
 	if place < 0 {
@@ -147,7 +146,6 @@ func at(x float64) string {
 	return sign + strconv.Itoa(tenths/10) + "." + strconv.Itoa(tenths%10)
 }
 
-// element writes an SVG element. The names of the attributes are in the order of the values.
 func (c *canvas) element(name, class string, more []string, names string, values ...float64) {
 	c.WriteString("<" + name + ` class="` + class + `"`)
 	for _, x := range values {

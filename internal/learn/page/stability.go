@@ -85,8 +85,6 @@ func drawStability(r *reader) (v View) {
 	return v
 }
 
-// judge returns the verdict on the claimed epsilon of a mechanism. A broken mechanism that p does not refute
-// gets the task.
 func judge(p pair, broken bool, task string) Verdict {
 	switch {
 	case p.breaks():

@@ -38,7 +38,6 @@ type dealt struct {
 	b     bool
 }
 
-// voteOf reports whether more than half of the items in a block are B.
 func voteOf(part []item) bool {
 	n := 0
 	for _, x := range part {
@@ -168,7 +167,6 @@ func drawBlocks(here, there []dealt, marks []bool, record, touched int) Panel {
 		fmt.Sprintf("replacing record %d changes %d of %d blocks.", record, touched, len(here)), nil)
 }
 
-// drawBlockSizes draws the expected stability distance as a function of the number of blocks.
 func drawBlockSizes(share, now float64) Panel {
 	p := newPlot(axis{label: "blocks", low: 0, high: 60}, axis{label: "expected distance", low: 0, high: 30})
 	var xs, ys []float64

@@ -191,8 +191,6 @@ func (d document) write(chapters []page.Chapter) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// code holds the source of the functions that chapters show, each after a line "== NAME".
-//
 //go:embed code.txt
 var code string
 

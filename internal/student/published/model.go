@@ -314,10 +314,8 @@ func Charged(path, sha256 string) (Provenance, error) {
 	}, nil
 }
 
-// magic begins the file of a student. JSON follows, and the SHA-256 of all before.
 const magic = "pate student 1\n"
 
-// maxFile is the largest size of a file in bytes, five times the size of the largest model.
 const maxFile = 1 << 29
 
 // ErrFile matches every error about a file that is damaged or is not a student.

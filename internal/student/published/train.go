@@ -106,7 +106,6 @@ func stream(l Labels) *rand.Rand {
 	return rand.New(rand.NewPCG(binary.LittleEndian.Uint64(sum), binary.LittleEndian.Uint64(sum[8:])))
 }
 
-// nearlyAll is the fraction of labels of one class from which on a student learns little about other classes.
 const nearlyAll = 0.95
 
 // Doubt returns a warning if the model may be no better than a constant prediction of the most frequent

@@ -39,7 +39,6 @@ type Overlap struct {
 
 const MaxOverlaps = 1000
 
-// passUnits is the largest number of units in memory, at 24 bytes each.
 const passUnits = 1 << 22
 
 // Check reads the manifests of all silos, in one or several files, and finds silos with common units. It

@@ -51,8 +51,7 @@ type partHead struct {
 }
 
 const (
-	partMagic = "pate part 1\n"
-	// maxPartHead bounds the bytes of the head, and maxPart of the file.
+	partMagic   = "pate part 1\n"
 	maxPartHead = 1 << 24
 	maxPart     = 2 << 30
 )
@@ -223,7 +222,6 @@ func decodePart(b []byte) (*partFile, error) {
 	return p, r.End()
 }
 
-// differs returns the first difference between parts of one job, or "".
 func (h partHead) differs(from partHead, merging bool) string {
 	same := h.Silo == "" && merging
 	for _, s := range []struct {

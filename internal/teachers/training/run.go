@@ -232,7 +232,6 @@ func (t *task) fingerprint() [32]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "pate training 1: %q %q %q", t.hashes.Learner, t.hashes.Features, t.result.Classes))
 }
 
-// keepVotes writes the votes. If the file exists with other votes, it returns the argument exists.
 func keepVotes(out string, classes int, matrix *votes.Matrix, exists error) error {
 	there, err := durable.Exists(out)
 	if err != nil {

@@ -19,8 +19,6 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// explainAccount prints the Rényi epsilon under the conventions of other privacy tools, and the text
-// explain.txt.
 func explainAccount(ctx context.Context, g *shell.Globals, cfg accountant.RDPConfig, schedule accountant.Schedule, report accountReport) error {
 	out := g.Stdout
 	if !g.Prose() { // the explanation is no data
@@ -135,7 +133,6 @@ func gapAccountants() []shell.AccountantEntry {
 	return all
 }
 
-// epsilonOf returns the epsilon of a schedule at delta, or the reason why there is none.
 func epsilonOf(ctx context.Context, a accountant.Accountant, schedule accountant.Schedule,
 	delta float64) (accountant.Bound, string, error) {
 	refused, err := composeAll(a.Compose, schedule.Events)

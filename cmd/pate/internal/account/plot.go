@@ -18,7 +18,6 @@ import (
 
 const plotPoints = 60
 
-// plotAccount draws epsilon as a function of the number of steps, for equal fractions of all repeated events.
 func plotAccount(ctx context.Context, path string, names []string, cfg accountant.RDPConfig, schedule accountant.Schedule, delta float64) error {
 	total := int64(0)
 	for _, e := range schedule.Events {
@@ -65,8 +64,6 @@ func plotAccount(ctx context.Context, path string, names []string, cfg accountan
 	return durable.WriteBytes(path, 0o644, drawLines(lines, delta))
 }
 
-// partOf returns a schedule with the fraction share of each event's repetitions, and the number of
-// repetitions.
 func partOf(schedule accountant.Schedule, share float64) (int64, accountant.Schedule) {
 	out := accountant.Schedule{Relation: schedule.Relation}
 	steps := int64(0)

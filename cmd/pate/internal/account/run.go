@@ -16,7 +16,6 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// estimators returns the accountants whose epsilon is no upper bound.
 func estimators() map[string]func(rel accountant.Relation) (theorems.Estimator, error) {
 	return map[string]func(accountant.Relation) (theorems.Estimator, error){
 		"strong": theorems.NewStrongComposition,
@@ -45,7 +44,6 @@ func parseAccountants(list string) ([]string, error) {
 	return names, nil
 }
 
-// composeAll composes all events. If an event is unsupported, it returns the reason and no error.
 func composeAll(compose func(accountant.Event, int64) error, events []accountant.Event) (unsupported string, err error) {
 	for i, e := range events {
 		err := compose(e, 1)
@@ -194,7 +192,6 @@ func writeAccount(g *shell.Globals, r accountReport) error {
 	return nil
 }
 
-// reasonsBelow moves the last column of a text table, which holds reasons, to a second table.
 func reasonsBelow(t table.Table, format table.Format) []table.Table {
 	if format != table.Text {
 		return []table.Table{t}

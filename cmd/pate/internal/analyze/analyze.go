@@ -106,7 +106,6 @@ func (f *analyzedFlags) analysed(cmd *cobra.Command) (analysis.Mechanism, error)
 	return m, nil
 }
 
-// readAnswers reads a file of labels and reports for each selected query whether it was answered.
 func readAnswers(path string, votes *votes.Source) ([]bool, error) {
 	file, err := durable.OpenRegular(path)
 	if err != nil {
@@ -182,7 +181,6 @@ func costs(c analysis.Costs) []any {
 
 func revealed(n analysis.Number) shell.Number { return shell.Number(n.Reveal()) }
 
-// reportOf returns the JSON output of `pate votes analyze`, and the reason if there is no sanitized epsilon.
 func reportOf(mechanism, noise string, r *analysis.Report) (out shell.Object, unsanitized string) {
 	top, answered, order := r.All, shell.Number(r.Queries), r.All.DataDependent.ClassicOrder
 	if r.Expected != nil {

@@ -259,7 +259,6 @@ func (r *releasedReport) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// report returns the JSON output of a release.
 func (r *releaseRun) report(out analysis.Released) shell.Object {
 	// The fields cost and release_cost are Rényi divergences at the order in field order. The field too_low
 	// is the probability that the released cost is below the true cost. The field epsilon bounds cost and

@@ -87,7 +87,6 @@ func New(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// auditTargets returns the selected audits.
 func auditTargets(f auditFlags, suiteGiven bool) ([]controls.Target, error) {
 	names := f.suite
 	if len(f.broken) > 0 && !suiteGiven {

@@ -24,8 +24,6 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// result holds the given and the computed parameters of a calibration. The field epsilon is recomputed from
-// them.
 type result struct {
 	mechanism, found string
 	parameters
@@ -147,7 +145,6 @@ func newCalibrateGaussian(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// schedule determines the sampling probability and the number of steps.
 type schedule struct {
 	records       int64
 	batch, epochs float64

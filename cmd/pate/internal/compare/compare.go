@@ -184,7 +184,6 @@ func (f compareFlags) identity(cmd *cobra.Command, g *shell.Globals, targets []f
 	return run.Identity{Kind: "pate.run/1", Settings: id, Command: command}, nil
 }
 
-// command returns the command line that repeats the run, with file names formatted by path.
 func (f compareFlags) command(cmd *cobra.Command, g *shell.Globals, targets []float64, path func(string) string) string {
 	values := map[string]string{"epsilon": shell.TargetsText(targets), "delta": fmt.Sprint(g.Delta), "seed": ""}
 	if f.Split != cmd.Flag("split").DefValue {
@@ -238,7 +237,6 @@ const poolRows = "rows"
 
 func (f compareFlags) drawnPool() bool { return f.pool != poolRows }
 
-// countedPool returns --pool if the pool is drawn from noisy counts, otherwise "".
 func (f compareFlags) countedPool() string {
 	if f.pool == experiments.PoolMarginals || f.pool == experiments.PoolTree {
 		return f.pool

@@ -14,7 +14,6 @@ import (
 	"github.com/pate-go/pate/internal/unpack"
 )
 
-// listSets prints all named data sets and the hashes of their files.
 func listSets(g *shell.Globals) error {
 	var sets []shell.Object
 	var wrong []string

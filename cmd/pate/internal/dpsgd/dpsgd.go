@@ -254,7 +254,6 @@ func (f *ownFlags) check(given func(string) bool, size int) error {
 	return shell.CheckUnits(given, size, f.rows)
 }
 
-// task reads one file and splits the rows, or reads a private and a public file with a schema.
 func (f *dpsgdFlags) task(g *shell.Globals) (dataset.Task, *dataset.Schema, error) {
 	if f.own.private == "" {
 		task, err := f.data.Task(g)

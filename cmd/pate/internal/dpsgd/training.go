@@ -72,7 +72,6 @@ func (f *trainingFlags) setSampling(given func(string) bool, c *dpsgd.Config) er
 	return nil
 }
 
-// setBands sets cyclic sampling in --bands groups.
 func (f *trainingFlags) setBands(c *dpsgd.Config) error {
 	most := math.Min(float64(c.Steps), math.Floor(1/c.SamplingProbability*(1+1e-12)))
 	if f.bands < 1 || float64(f.bands) > most {

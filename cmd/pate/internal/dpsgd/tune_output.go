@@ -94,7 +94,6 @@ func readTuned(dir string) (*tuned.Result, error) {
 	return &r, nil
 }
 
-// printPlan prints the cost of the search, and of searches with other distributions of the number of runs.
 func printPlan(ctx context.Context, g *shell.Globals, cfg tuned.Config, runs float64) error {
 	laws := []tune.Law{cfg.Law}
 	for _, name := range []string{"poisson", "logarithmic", "geometric"} {

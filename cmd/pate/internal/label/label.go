@@ -105,7 +105,6 @@ func (f *labelFlags) settle(cmd *cobra.Command, args []string) (err error) {
 	return err
 }
 
-// notWritten lists file endings that --out must not have.
 var notWritten = []string{".xlsx", ".xls", ".ods", ".json", ".npz", ".arrow", ".feather", ".pkl", ".gz", ".zst", ".zip"}
 
 func (f *labelFlags) config(cmd *cobra.Command, g *shell.Globals, s aggregate.Setting) (label.Config, error) {

@@ -131,7 +131,6 @@ func (f *labelFlags) plan(cmd *cobra.Command, g *shell.Globals, c *label.Config,
 	return nil
 }
 
-// command returns the `pate label` command for the plan a, from query first on.
 func (f *labelFlags) command(cmd *cobra.Command, c *label.Config, args []string, a plan.Alternative, first int) string {
 	words := []string{"pate label", f.Words(cmd, args), shell.LabelFlags(a.Setting, first), "--mode " + c.Account.Mode.String()}
 	if force := cmd.Flag("force"); force.Changed { // its value is optional
@@ -141,7 +140,6 @@ func (f *labelFlags) command(cmd *cobra.Command, c *label.Config, args []string,
 		shell.Given, nil)
 }
 
-// tellPilot prints the result of the released pilot p, or the cost of p before it is charged.
 func (f *labelFlags) tellPilot(cmd *cobra.Command, g *shell.Globals, c *label.Config, p label.Pilot, released bool) error {
 	teachers := c.Votes.Teachers()
 	if released {
@@ -214,7 +212,6 @@ func (f *labelFlags) confirm(cmd *cobra.Command, question string) error {
 // leastAnswered is the minimum probability of an answer if all teachers agree.
 const leastAnswered = 0.1
 
-// worthIt returns a function that refuses a setting whose labels would rarely be correct.
 func (f *labelFlags) worthIt(g *shell.Globals, c *label.Config) func(aggregate.Setting) error {
 	return func(s aggregate.Setting) error {
 		d, err := mechanisms.Find(s.Mechanism)
@@ -252,8 +249,6 @@ func (f *labelFlags) worthIt(g *shell.Globals, c *label.Config) func(aggregate.S
 	}
 }
 
-// wouldWork estimates the largest number of queries with accurate labels. Noise grows with the root of that
-// number.
 func (f *labelFlags) wouldWork(s aggregate.Setting, c *label.Config) refusalRemedies {
 	d, err := mechanisms.Find(s.Mechanism)
 	if err != nil {

@@ -17,7 +17,6 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// expected returns the expected numbers of answered and correct labels for a JSON report, or nil.
 func (f *labelFlags) expected(ctx context.Context, g *shell.Globals, c label.Config, r label.Result) (shell.Object, error) {
 	if g.ParsedFormat() != table.JSON {
 		return nil, nil

@@ -18,7 +18,6 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// flagsOfSilos lists the flags of labels from the counts of silos.
 var flagsOfSilos = []string{"mechanism", "sigma", "silos-per-unit", "epsilon", "ledger", "out", "unit", "relation", "mode", "accountant",
 	"seed", "delta", "format", "quiet"}
 

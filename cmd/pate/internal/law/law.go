@@ -72,7 +72,6 @@ func newLawOf(g *shell.Globals, m lawPage) *cobra.Command {
 	return cmd
 }
 
-// writeLaw prints an output distribution.
 func writeLaw(g *shell.Globals, m lawPage, value map[string]float64, counts []int, law aggregate.Law) error {
 	// The field log_probabilities has the logarithm of each probability, even if the probability underflows
 	// to 0, and null for an impossible output. The field answered exists only for mechanisms that may
@@ -128,7 +127,6 @@ func (p *picture) add(name, value string, log float64) {
 	p.Rows = append(p.Rows, row[:len(p.Header)])
 }
 
-// formatProbability formats e^log, even below the least float64.
 func formatProbability(log float64, exact bool) string {
 	if p := math.Exp(log); p > 1e-300 || math.IsInf(log, -1) {
 		if exact {
@@ -187,7 +185,6 @@ func lawPages() []lawPage {
 	return pages
 }
 
-// help returns the description and the examples of a distribution.
 func help(name string, d aggregate.Description) (long, examples string) {
 	if text, err := texts.ReadFile("text/" + name + ".txt"); err == nil {
 		long, examples, _ = strings.Cut(strings.TrimSuffix(string(text), "\n"), "\n\nExamples:\n")

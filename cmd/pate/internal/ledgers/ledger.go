@@ -48,7 +48,6 @@ func newReport(g *shell.Globals, path string, s ledger.Summary, checked []string
 	return report{path, s, claim, checked}, err
 }
 
-// object returns the JSON of a ledger.
 func (r report) object(schema string, further ...any) shell.Object {
 	// In mode "filter", the field spent is compared with the budget, but is not a privacy guarantee. The
 	// field left is the epsilon of the largest Gaussian release that the rest of the budget permits. The
@@ -235,7 +234,6 @@ func entryLines(entries []ledgerEntry) table.Table {
 	return t
 }
 
-// runName shortens the middle of a run's name, because names of similar runs begin alike.
 func runName(run string) string {
 	name := cmp.Or(label.Describe(run), silos.Describe(run), online.Describe(run), run)
 	var of struct{ Kind, Key string }

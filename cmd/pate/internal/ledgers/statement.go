@@ -144,7 +144,6 @@ func (f *statementFlags) options(ledgerPath string) (statement.Options, error) {
 
 const aboutName = "about.json"
 
-// aboutBeside returns the facts beside a ledger, or nil if there are none.
 func aboutBeside(ledgerPath string) *statement.About {
 	text, err := shell.ReadStart(filepath.Join(filepath.Dir(ledgerPath), aboutName), 1<<17)
 	if err != nil {
@@ -157,7 +156,6 @@ func aboutBeside(ledgerPath string) *statement.About {
 	return &about
 }
 
-// factsBeside returns the facts of the statement of `pate publish`, and secrets removed since.
 func factsBeside(ledgerPath string) (f statement.Facts) {
 	path, err := filepath.Abs(ledgerPath)
 	half := filepath.Base(filepath.Dir(path))

@@ -149,7 +149,6 @@ func (c *checks) commit(entry int64, hash [sha256.Size]byte) {
 	}
 }
 
-// verify verifies a ledger, all files and, if given, the signature.
 func (c *checks) verify(g *shell.Globals, path string, head ledger.Head, signed *signedBy) error {
 	f, known, err := shell.OpenLedgerFile(path)
 	if err != nil {
@@ -181,7 +180,6 @@ func (c *checks) verify(g *shell.Globals, path string, head ledger.Head, signed 
 	return c.failure()
 }
 
-// finish completes the checks, and sorts them as they are printed.
 func (c *checks) finish(r report, signed *signedBy) error {
 	whole := []*check{{Check: "chain", Result: isRight, Path: r.path, Says: fmt.Sprintf("%d lines", r.Head.Lines)},
 		{Check: "claim", Result: isRight, Says: "every epsilon recomputed"},
@@ -243,7 +241,6 @@ func (c *checks) released(r report, one *check) {
 	}
 }
 
-// agrees reports whether the guarantee in a model is that of the ledger, or an earlier and smaller one.
 func (r report) agrees(card *published.Card) bool {
 	p, c := card.Labels, r.Config
 	return p.Unit == c.Unit && p.Relation == c.Relation.String() && p.Delta == c.Delta && p.Epsilon <= r.claim*(1+1e-9) &&
@@ -327,7 +324,6 @@ func (c *checks) table() table.Table {
 	return t
 }
 
-// failure returns an error about the first check that failed.
 func (c *checks) failure() error {
 	i := slices.IndexFunc(c.list, func(one *check) bool { return one.Result == isWrong })
 	if i < 0 {

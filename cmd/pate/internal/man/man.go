@@ -58,8 +58,6 @@ func writeAll(cmd *cobra.Command, dir string) error {
 	return durable.WriteBytes(path, 0o644, bytes.Replace(page.Bytes(), []byte("Jan 0001"), nil, 1))
 }
 
-// toMarkdown converts the help texts of a command to Markdown. A paragraph with an indented line keeps its
-// lines.
 func toMarkdown(cmd *cobra.Command) {
 	escape := strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "<", `\<`, "`", "\\`").Replace
 	paragraphs := strings.Split(strings.Trim(cmd.Long+"\n\n"+shell.Details(cmd), "\n"), "\n\n")

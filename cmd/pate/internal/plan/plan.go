@@ -45,8 +45,6 @@ func New(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// alternative is a plan with its `pate label` command. The field filter is the largest number of queries in
-// mode filter.
 type alternative struct {
 	plan.Alternative
 	command string
@@ -141,7 +139,6 @@ func (f *planFlags) check(cmd *cobra.Command, args []string, reverse bool) error
 	return nil
 }
 
-// checkVotes returns an error for invalid flags about the votes of a plan, or the first error in rules.
 func (f *planFlags) checkVotes(cmd *cobra.Command, args []string, without string, rules ...error) error {
 	simulated := cmd.Flags().Changed("simulate-accuracy") || f.AgreementGiven(cmd)
 	if err := f.CheckAgreement(cmd); err != nil {
@@ -213,7 +210,6 @@ func (a alternative) most() int {
 	return a.Queries
 }
 
-// object returns the JSON output of a plan.
 func (a alternative) object() shell.Object {
 	v := a.Values
 	return shell.Object{"mechanism", a.Mechanism, "threshold?", v["threshold"], "sigma1?", v["sigma1"], "sigma2?", v["sigma2"],

@@ -70,7 +70,6 @@ func (r report) object(answers []answer) shell.Object {
 	return append(o, "public_rows", r.public, "labels?", answers)
 }
 
-// answer is the prediction for one row, with the probability of the label or of all classes.
 type answer struct {
 	Row           string    `json:"row"`
 	Label         string    `json:"label"`
@@ -165,7 +164,6 @@ func (f *flags) askStudent(ctx context.Context, path string, m *published.Model)
 	return r, nil
 }
 
-// written returns the predictions as a table with a last column that states whether they are releasable.
 func written(answers []answer, columns []string, releasable bool) table.Table {
 	t := table.Table{Header: slices.Concat([]string{"row", "label"}, columns, []string{"releasable"})}
 	for i := range t.Header {
@@ -284,7 +282,6 @@ func (f *flags) askDPSGD(ctx context.Context, path string) (report, error) {
 	return r, nil
 }
 
-// rows returns the rows to predict: the test rows of a task, or all rows of a file.
 func (f *flags) rows(m *recipe.Model) (dataset.Set, error) {
 	opt, err := f.data.Options()
 	if err != nil {
@@ -330,7 +327,6 @@ func (f *flags) rows(m *recipe.Model) (dataset.Set, error) {
 	return all, nil
 }
 
-// newRows reads rows in the format of the training rows, with labels only if each row has one.
 func newRows(reading *dataset.Schema, from dataset.Source) (dataset.Set, error) {
 	pool, err := reading.ReadNew(from)
 	if err != nil {

@@ -138,7 +138,6 @@ func RightLabels(ctx context.Context, path string, opt votes.Options, examples [
 	return nil
 }
 
-// oneTeacher returns a glob pattern for one file, because a path alone is read as a matrix.
 func oneTeacher(path string) string {
 	if path == "" {
 		return path

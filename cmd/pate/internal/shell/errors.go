@@ -174,7 +174,6 @@ func Remedied(err error, of []Remedy) error {
 	return &CommandError{Code: r.Code, What: cmp.Or(r.What, err), Why: r.Why, Fix: r.Fix, Topic: r.Topic}
 }
 
-// general lists the fixes that adviceOn may replace by a more specific fix.
 var general = []string{"", "check its name", "choose another file", "create its folder, or choose another file",
 	"check its name, or give - for standard input"}
 
@@ -222,7 +221,6 @@ var unnamed = regexp.MustCompile(`\.([^/\\\s]+?)(\.[0-9a-f]{8,}|\.released)?\.[0
 var packages = regexp.MustCompile(`(^|: )(?:(?:durable|experiments|recipe|accountant|aggregate|learn|release|manifest|svt|stable|dataset|` +
 	`rng|statement|plan|dpsgd|optim|ledger|published|tune|tuned): (?:(?:bad (?:Config|law|settings)|invalid input|corrupt|Config.Optimizer): )?)+`)
 
-// calls matches the system call in a file error, and the path after it if a flag precedes the call.
 var calls = regexp.MustCompile(`(--[a-z-]+ \S+: )stat \S+: |(^|: )stat `)
 
 var fields = strings.NewReplacer("Config.ClipNorm", "--clip", "Config.Steps", "--steps", "Config.LearningRate", "--learning-rate",

@@ -164,8 +164,6 @@ type section struct {
 	flags *pflag.FlagSet
 }
 
-// sectionTexts lists the sections of a help page with their flags. The last section lists rare flags.
-//
 //go:embed sections.txt
 var sectionTexts string
 

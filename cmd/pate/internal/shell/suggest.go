@@ -32,8 +32,6 @@ func didYouMean(typed string, words []string) string {
 	return fmt.Sprintf("; did you mean %s?", found)
 }
 
-// editDistance returns the least number of edits from a to b. An edit changes, adds, removes or swaps
-// letters.
 func editDistance(a, b string) int {
 	x, y := []rune(a), []rune(b)
 	rows := make([][]int, len(x)+1)

@@ -161,7 +161,6 @@ func labelled(p dataset.Pool, classes []string) dataset.Set {
 	return set
 }
 
-// maxAloud is the largest number of columns for which ReadAloud prints one line per column.
 const maxAloud = 40
 
 // ReadAloud prints how each column of a table is used. The notes depend only on public rows.

@@ -26,7 +26,6 @@ type VotesFlags struct {
 	stdin                            *votesStdin
 }
 
-// votesStdin stores the votes from standard input, because commands read votes several times.
 type votesStdin struct {
 	in    io.Reader
 	spool *votes.Spool

@@ -139,7 +139,6 @@ const (
 	maxMasks = 16 // per query
 )
 
-// Masks divides the teachers into masks. It returns nil if bits cannot be used.
 func (c count) Masks() []mask {
 	if !c.bits || c.Teachers > maxMasks*bitsEach {
 		return nil
@@ -188,11 +187,9 @@ func findDialect(name string) dialect {
 
 var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// reserved lists SQL keywords that are likely names of columns of votes.
 var reserved = map[string]bool{"class": true, "group": true, "index": true, "label": true, "order": true, "row": true, "table": true,
 	"user": true, "value": true, "key": true, "select": true, "from": true, "where": true, "column": true}
 
-// column returns a column name in SQL, quoted if it is a keyword or has unusual characters.
 func (d dialect) column(name string) string {
 	if plainName.MatchString(name) && !reserved[strings.ToLower(name)] {
 		return name
