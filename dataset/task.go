@@ -26,8 +26,8 @@ const (
 
 func Protocols() []string { return []string{string(Literature), string(Development), string(FullTest)} }
 
-// Kind is the kind of rows, which determines how a model is best trained. The user, or for known data sets
-// the program, declares it. It is never derived from rows.
+// Kind is the kind of rows, which determines how a model is best trained. The user declares it or, for a
+// known data set, the program. No kind is derived from rows.
 type Kind string
 
 const (

@@ -121,8 +121,8 @@ type Quarters struct {
 	Last int
 }
 
-// MulStrips is [Mirror.MulStrips] for results 0 to Last. If results r and Last - r have the same place in
-// dst, dst holds result Last - r.
+// MulStrips is [Mirror.MulStrips] for results 0 to Last. If two results have the same place in dst, the
+// result Last - r remains.
 func (q Quarters) MulStrips(dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
 	q.mul(false, dst, sum, difference, src, even, odd, strips)
 }

@@ -38,7 +38,7 @@ type Pilot struct {
 // A pilot has noise of pilotNoise times the number of teachers, within limits on its part of the budget.
 const pilotNoise, leastPart, mostPart = 0.0175, 0.02, 0.06
 
-// PilotBlind describes for users what a pilot cannot show.
+// PilotBlind names, for users, what a pilot does not show.
 const PilotBlind = "the pilot cannot see a majority for a wrong class, nor how single queries differ from the mean"
 
 const pilotQuantile = 2.3264

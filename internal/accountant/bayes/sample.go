@@ -325,9 +325,9 @@ func logOnePlus(x float64) float64 {
 	return math.Log1p(math.Exp(x))
 }
 
-// PrintedReverse returns the cost with the two steps of [LogMoment] exchanged, by the formula printed in the
-// paper of the package comment, for comparison only. The printed cost is a valid bound, but of first order in
-// q. The exact cost is of second order. The printed formula is
+// PrintedReverse returns the cost of the reverse direction of [LogMoment] by the published formula, for
+// comparison only. The printed cost is a valid bound, but of first order in q. The exact cost is of second
+// order. The printed formula is
 //
 //	log E_{k ~ Bin(lambda, q)} exp((k^2 + k) r/2)
 func PrintedReverse(lambda int, q, r float64) float64 {

@@ -57,8 +57,8 @@ type Costs struct {
 	Claim *accountant.Claim
 }
 
-// Exact holds sums of exact divergences over the queries, for each query at the neighbour with the largest
-// divergence. Forward is the direction of the published bounds. Both is the larger of the two directions.
+// Exact holds sums of exact divergences over the queries. The divergence of a query is the largest over its
+// neighbours. Forward is the direction of the published bounds. Both is the larger of the two directions.
 type Exact struct{ Forward, Both Epsilon }
 
 // Expected is the cost of the threshold tests plus the expected cost of the answers, as in papers on

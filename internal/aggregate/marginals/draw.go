@@ -54,10 +54,10 @@ func (c *Counts) Weights() [][]float64 {
 }
 
 // Draw returns the bins of rows that are drawn along the tree, or nil if there is no tree. The first column
-// is drawn from its noisy counts. Every other column is drawn from the table that pairs it with a column that
-// is already drawn. Tables are projected to masses like columns (see project). A row of a table without mass
-// is replaced by the noisy masses of the column. The bin within a group is drawn from the noisy column. The
-// result is a public function of the counts and of the number of rows.
+// is drawn from its noisy counts. Each further column is drawn from its table with a drawn column. Tables are
+// projected to masses like columns. A row of a table without mass is replaced by the noisy masses of the
+// column. The bin within a group is drawn from the noisy column. The result is a public function of the
+// counts and of the number of rows.
 func (c *Counts) Draw(rows int) [][]int {
 	if c == nil || c.Pairs == nil {
 		return nil

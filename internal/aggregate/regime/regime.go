@@ -58,9 +58,9 @@ func (a Advice) StabilityLoses() bool { return !a.Winner().Stability }
 // Feasible reports whether the gap that m needs is at most the number of teachers.
 func (a Advice) Feasible(m Method) bool { return m.GapNeeded <= float64(a.Regime.Teachers) }
 
-// Advise returns the gap that each method needs to answer a query right with probability Success, in the
-// worst case, in which all classes except the winner are tied. For a stability method, every release is
-// right. Noise is continuous for noisy argmax and integer for stable-svt.
+// Advise returns the gap that each method needs to answer a query right with probability Success. In the
+// worst case, all classes except the winner are tied. For a stability method, every release is right. Noise
+// is continuous for noisy argmax and integer for stable-svt.
 //
 // The gap that noisy argmax needs grows like the square root of the number of queries. Stability methods need
 // a distance of about log(queries/delta)/epsilon moved votes, and a gap of two for each moved vote. So noisy

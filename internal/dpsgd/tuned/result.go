@@ -62,7 +62,7 @@ type Chosen struct {
 	Setting
 	Index int `json:"index"` // index of the setting, from 1
 	// Score is the accuracy on the public rows that score settings, or the noisy number of correct
-	// predictions on private rows. It is too optimistic, as the largest of several scores.
+	// predictions on private rows. The largest of several scores is too optimistic.
 	Score         float64 `json:"score"`
 	Accuracy      float64 `json:"accuracy"` // on test rows, which did not influence the choice
 	StandardError float64 `json:"standard_error"`
