@@ -80,6 +80,9 @@ func Describe(name string) string {
 	if is, text := run.Kind(name); is != kind || json.Unmarshal(text, &s) != nil {
 		return ""
 	}
+	if s.Quota != nil {
+		return fmt.Sprintf("answers to questions, one at a time, by %d votes of a unit", s.Quota.Votes)
+	}
 	return fmt.Sprintf("answers to %d questions, one at a time", s.Queries)
 }
 
@@ -207,16 +210,18 @@ func (s *serving) plan(ctx context.Context, before *run.Before) (p run.Plan, err
 func (s *serving) prepare() error {
 	path := s.dir.Private(journalFile)
 	there, err := durable.Exists(path)
-	if err == nil && s.voters != nil {
-		err = s.voters.checkUnits(s.dir.Private(unitsFile), s.folder.Key, s.session.Recorded)
-	}
 	switch {
-	case err != nil || there && s.session.Recorded:
+	case err != nil:
 		return err
+	case there && s.session.Recorded:
+		return s.checkUnits()
 	case s.session.Recorded:
 		return &fault.Error{What: path + " is missing", Why: "only the journal shows which questions were answered",
 			Fix: "restore the file", Check: true}
 	case !there:
+		if err := s.checkUnits(); err != nil {
+			return err
+		}
 		return makeJournal(path)
 	}
 	j, err := openJournal(path, s.folder.Key, func(record) error {
@@ -226,7 +231,15 @@ func (s *serving) prepare() error {
 	if err != nil {
 		return err
 	}
-	return j.file.Close()
+	return errors.Join(j.file.Close(), s.checkUnits())
+}
+
+// checkUnits checks the units of the private rows, or keeps them before the charge.
+func (s *serving) checkUnits() error {
+	if s.voters == nil {
+		return nil
+	}
+	return s.voters.checkUnits(s.dir.Private(unitsFile), s.folder.Key, s.session.Recorded)
 }
 
 // draw serves with the mechanism, and then writes the labels of a finished run.
