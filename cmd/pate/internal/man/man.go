@@ -2,15 +2,11 @@
 package man
 
 import (
-	"bytes"
 	"fmt"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/cobra/doc"
-	"github.com/spf13/pflag"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/buildinfo"
@@ -37,7 +33,8 @@ func writeAll(cmd *cobra.Command, dir string) error {
 	if cmd.IsAdditionalHelpTopicCommand() {
 		section = "7"
 	}
-	path := filepath.Join(dir, strings.ReplaceAll(cmd.CommandPath(), " ", "-")+"."+section)
+	name := strings.ReplaceAll(cmd.CommandPath(), " ", "-")
+	path := filepath.Join(dir, name+"."+section)
 	if err := (shell.Target{Flag: "--out", Path: path}).CheckReplaceable(); err != nil {
 		return err
 	}
@@ -49,25 +46,13 @@ func writeAll(cmd *cobra.Command, dir string) error {
 			return err
 		}
 	}
-	var page bytes.Buffer
-	toMarkdown(cmd)
-	if err := doc.GenMan(cmd, &doc.GenManHeader{Section: section, Source: "pate " + buildinfo.Read().Version, Date: &time.Time{}},
-		&page); err != nil {
-		return fmt.Errorf("man: %w", err)
+	var page strings.Builder
+	fmt.Fprintf(&page, ".TH %s %s \"\" \"pate %s\"\n.SH NAME\n%s \\- %s\n.SH DESCRIPTION\n.nf\n", strings.ToUpper(name), section,
+		buildinfo.Read().Version, name, roff(cmd.Short))
+	for line := range strings.Lines(shell.Help(cmd, true)) {
+		page.WriteString(`\&` + roff(line)) // no line starts with a dot
 	}
-	return durable.WriteBytes(path, 0o644, bytes.Replace(page.Bytes(), []byte("Jan 0001"), nil, 1))
+	return durable.WriteBytes(path, 0o644, []byte(page.String()))
 }
 
-func toMarkdown(cmd *cobra.Command) {
-	escape := strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "<", `\<`, "`", "\\`").Replace
-	paragraphs := strings.Split(strings.Trim(cmd.Long+"\n\n"+shell.Details(cmd), "\n"), "\n\n")
-	for i, p := range paragraphs {
-		if strings.HasPrefix(p, " ") || strings.Contains(p, "\n ") {
-			paragraphs[i] = "    " + strings.ReplaceAll(p, "\n", "\n    ")
-		} else {
-			paragraphs[i] = escape(p)
-		}
-	}
-	cmd.Long, cmd.Short, cmd.DisableAutoGenTag = strings.Join(paragraphs, "\n\n"), escape(cmd.Short), true
-	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { f.Usage = escape(f.Usage) })
-}
+var roff = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`).Replace

@@ -66,9 +66,6 @@ func annotate(cmd *cobra.Command, name, value string) {
 	cmd.Annotations[name] = value
 }
 
-// Details returns the text that only `pate help COMMAND` prints.
-func Details(cmd *cobra.Command) string { return cmd.Annotations[details] }
-
 func mechanismTable() string {
 	const does, costs = 33, 26 // column widths
 	var b strings.Builder
@@ -105,7 +102,7 @@ func Help(cmd *cobra.Command, full bool) string {
 		b.WriteString("pate COMMAND --help; pate help COMMAND; pate help topics; version, completion\n")
 		return b.String()
 	}
-	examples, more := cmd.Example, Details(cmd)
+	examples, more := cmd.Example, cmd.Annotations[details]
 	if full && more != "" {
 		fmt.Fprintf(&b, "\n%s\n", Wrapped(more))
 	}
