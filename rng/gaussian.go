@@ -26,7 +26,7 @@ type DiscreteGaussian struct {
 	slack uint64    // slack of exponent
 	reach uint64    // reach of quick; fine > 0 only
 
-	largest atomic.Pointer[extremes] // see Largest
+	largest atomic.Pointer[logs] // see Largest
 }
 
 // For sigma below 2^8 a cell is one integer. Otherwise its width is the power of two for which sigma is at

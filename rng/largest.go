@@ -3,38 +3,36 @@ package rng
 import (
 	"fmt"
 	"math/big"
-	"math/bits"
 	"sort"
 )
 
 // maxLargestSigma bounds the size of the table, which has about 20 Sigma entries.
 const maxLargestSigma = 1 << 12
 
-// Largest returns the largest of n independent values Z_0, ..., Z_{n-1}, and the first index at which it
-// occurs. n must be in [1, 2^32], and Sigma at most 2^12. The time does not grow with n.
+// Largest returns the largest of n independent values, and the first index from 0 at which it occurs. n must
+// be in [1, 2^32], and Sigma at most 2^12. The time does not grow with n.
 func (d *DiscreteGaussian) Largest(n uint64, s *Stream) (largest int64, first uint64) {
 	// Let F be the distribution function, a_x = -log F(x), and E a standard exponential real. The result is
 	// the pair (x, i) with
 	//
 	//	n a_x + i d_x <= E < n a_x + (i+1) d_x,   d_x = a_{x-1} - a_x,   i = 0..n-1.
 	//
-	// For x - 1 and i = 0 the left side is the right side for x and i = n-1. So the intervals are disjoint
-	// and cover all E > 0. By P[E >= e] = exp(-e), the probability of (x, i) is
+	// The left side for x-1 and i = 0 is the right side for x and i = n-1. So the intervals are disjoint and
+	// cover all E > 0. By P[E >= e] = exp(-e), the probability of (x, i) is
 	//
 	//	F(x)^(n-i) F(x-1)^i - F(x)^(n-i-1) F(x-1)^(i+1) = F(x-1)^i P[Z = x] F(x)^(n-i-1).
 	//
-	// This is the probability that the i values before Z_i are below x, Z_i is x, and no later value is above
+	// This is the probability that the first i values are below x, the next is x, and no later value is above
 	// x.
-	//
-	// The digits of E are drawn as needed (see exponentialReal). A table encloses the a_x. If the table and
-	// 64 binary places of E do not decide, tables with more places decide.
 	whole, x := exponentialReal(&s.src, 64)
-	if x.bits == 64 {
-		if largest, first, ok := d.extremes().find(n, fixed{whole, x.head.Uint64()}); ok {
+	for t := d.extremes(); ; t = d.logs(x.bits) {
+		var e big.Int
+		e.Or(e.Lsh(e.SetUint64(whole), x.bits), &x.head)
+		if largest, first, ok := t.find(n, &e); ok && x.bits == t.places {
 			return largest, first
 		}
+		x.extend()
 	}
-	return d.findExactly(n, whole, x)
 }
 
 // exponentialReal draws a standard exponential real, whole + x (von Neumann 1951):
@@ -78,78 +76,8 @@ func (x *lazy) less(y *lazy) bool {
 	}
 }
 
-// extremes is a table of the a_x up to about 44: 2^64 a_x is in [a, a+slack] for x = top, top-1, ..., except
-// for the last x. The last entry is only a lower bound.
-type extremes struct {
-	top   int64
-	a     []fixed
-	slack uint64
-}
-
-// fixed is the number hi + lo/2^64.
-type fixed struct{ hi, lo uint64 }
-
-func (x fixed) plus(y fixed) fixed {
-	lo, carry := bits.Add64(x.lo, y.lo, 0)
-	return fixed{x.hi + y.hi + carry, lo}
-}
-
-func (x fixed) minus(y fixed) fixed {
-	lo, borrow := bits.Sub64(x.lo, y.lo, 0)
-	return fixed{x.hi - y.hi - borrow, lo}
-}
-
-func (x fixed) times(n uint64) fixed {
-	hi, lo := bits.Mul64(x.lo, n)
-	return fixed{x.hi*n + hi, lo}
-}
-
-func (x fixed) atMost(y fixed) bool { return x.hi < y.hi || x.hi == y.hi && x.lo <= y.lo }
-
-func (d *DiscreteGaussian) extremes() *extremes {
-	if t := d.largest.Load(); t != nil {
-		return t
-	}
-	if d.sigma > maxLargestSigma {
-		panic(fmt.Sprintf("rng: sigma of a largest value must be at most %d, not %g", maxLargestSigma, d.sigma))
-	}
-	exact := d.logs(64)
-	t := &extremes{top: exact.top, slack: exact.slack.Uint64()}
-	for _, a := range exact.a {
-		var hi, lo big.Int
-		hi.Rsh(a, 64)
-		t.a = append(t.a, fixed{hi.Uint64(), lo.Sub(a, lo.Lsh(&hi, 64)).Uint64()})
-	}
-	d.largest.Store(t)
-	return t
-}
-
-// find returns the pair for a real in [e, e+1/2^64), or false if the table does not decide.
-func (t *extremes) find(n uint64, e fixed) (largest int64, first uint64, ok bool) {
-	j := sort.Search(len(t.a), func(j int) bool { return !t.a[j].times(n).atMost(e) }) - 1
-	if j < 0 || j+1 == len(t.a) {
-		return 0, 0, false
-	}
-	start, width := t.a[j].times(n), t.a[j+1].minus(t.a[j])
-	rest, divisor, shift := e.minus(start), width.lo, uint(bits.Len64(width.hi))
-	if shift > 0 {
-		divisor = width.hi<<(64-shift) | width.lo>>shift
-		rest = fixed{rest.hi >> shift, rest.hi<<(64-shift) | rest.lo>>shift}
-	}
-	if rest.hi >= divisor {
-		return 0, 0, false
-	}
-	first, _ = bits.Div64(rest.hi, rest.lo, divisor) // a candidate, which the comparisons below check
-	if first = min(first, n-1); first > 0 && j+2 == len(t.a) {
-		return 0, 0, false
-	}
-	from := start.plus(width.times(first))
-	to := from.plus(width)
-	above := from.plus(fixed{0, t.slack}.times(n))
-	return t.top - int64(j), first, above.atMost(e) && e.plus(fixed{0, 1}).atMost(to)
-}
-
-// logs is a table like extremes, with more binary places.
+// logs encloses a_x for x = top, top-1, ...: 2^places a_x is in [a, a+slack]. The last entry is only a lower
+// bound.
 type logs struct {
 	top    int64
 	a      []*big.Int
@@ -157,14 +85,27 @@ type logs struct {
 	places uint
 }
 
+// extremes returns the table with 64 places.
+func (d *DiscreteGaussian) extremes() *logs {
+	t := d.largest.Load()
+	if t == nil {
+		if d.sigma > maxLargestSigma {
+			panic(fmt.Sprintf("rng: sigma of a largest value must be at most %d, not %g", maxLargestSigma, d.sigma))
+		}
+		t = d.logs(64)
+		d.largest.Store(t)
+	}
+	return t
+}
+
 // logs tabulates the a_x between 2^-places and places log 2, and one entry beyond at both ends.
-func (d *DiscreteGaussian) logs(places uint) logs {
+func (d *DiscreteGaussian) logs(places uint) *logs {
 	// P[Z >= m] = P[|Z| >= m]/(1 + P[|Z| >= 1]) for the tails of halfGaussian and m >= 1.
 	prec := 2*places + 64
 	one := new(big.Int).Lsh(big.NewInt(1), prec)
 	half := halfGaussian{d.num, d.shift}.tails(prec)
 	sum := interval{new(big.Int).Add(one, half[0].lo), new(big.Int).Add(one, half[0].hi)}
-	t := logs{slack: big.NewInt(1), places: places}
+	t := &logs{slack: big.NewInt(1), places: places}
 	add := func(low, high *big.Int) { // bounds of F(x)
 		from, to := negLog(high, prec, places, false), negLog(low, prec, places, true)
 		if to.Sub(to, from); to.Cmp(t.slack) > 0 {
@@ -226,42 +167,21 @@ func twiceAtanh(p, q *big.Int, work uint) *big.Int {
 	return sum
 }
 
-// findExactly returns the pair for the real whole + x. It extends x until the pair is certain.
-func (d *DiscreteGaussian) findExactly(n, whole uint64, x *lazy) (largest int64, first uint64) {
-	for ; ; x.extend() {
-		for x.bits < 128 {
-			x.extend()
-		}
-		t := d.logs(x.bits)
-		e := new(big.Int).SetUint64(whole)
-		e.Or(e.Lsh(e, x.bits), &x.head)
-		if largest, first, ok := t.find(n, e); ok {
-			return largest, first
-		}
-	}
-}
-
 // find returns the pair for a real in [e, e+1)/2^places, or false if the table does not decide.
-func (t logs) find(n uint64, e *big.Int) (largest int64, first uint64, ok bool) {
-	count := new(big.Int).SetUint64(n)
-	start := func(j int) *big.Int { return new(big.Int).Mul(t.a[j], count) }
-	j := sort.Search(len(t.a), func(j int) bool { return start(j).Cmp(e) > 0 }) - 1
-	if j < 0 || j+1 == len(t.a) {
+func (t *logs) find(n uint64, e *big.Int) (largest int64, first uint64, ok bool) {
+	var count, from, width, rest, to big.Int
+	from.Quo(e, count.SetUint64(n)) // n a <= e if and only if a <= e/n, rounded down
+	j := sort.Search(len(t.a), func(j int) bool { return t.a[j].Cmp(&from) > 0 }) - 1
+	if j < 0 || j+1 == len(t.a) || width.Sub(t.a[j+1], t.a[j]).Sign() <= 0 {
 		return 0, 0, false
 	}
-	from, width := start(j), new(big.Int).Sub(t.a[j+1], t.a[j])
-	if width.Sign() <= 0 {
+	from.Mul(t.a[j], &count)
+	first = min(rest.Quo(rest.Sub(e, &from), &width).Uint64(), n-1) // a candidate
+	if first > 0 && j+2 == len(t.a) {
 		return 0, 0, false
 	}
-	i := new(big.Int).Sub(e, from)
-	if i.Quo(i, width); i.Cmp(count) >= 0 {
-		i.Sub(count, big.NewInt(1))
-	}
-	if first = i.Uint64(); first > 0 && j+2 == len(t.a) {
-		return 0, 0, false
-	}
-	from.Add(from, i.Mul(i, width))
-	to := new(big.Int).Add(from, width)
-	above := from.Add(from, count.Mul(count, t.slack))
-	return t.top - int64(j), first, above.Cmp(e) <= 0 && to.Cmp(e) > 0
+	from.Add(&from, rest.Mul(rest.SetUint64(first), &width)) // lower bound of n a_x + first d_x
+	to.Add(&from, &width)                                    // lower bound of the end
+	from.Add(&from, count.Mul(&count, t.slack))              // upper bound
+	return t.top - int64(j), first, from.Cmp(e) <= 0 && to.Cmp(e) > 0
 }

@@ -26,17 +26,10 @@ type ClippedConfig struct {
 //
 //	exp((base_t + sum_i clip(l_i(t) - r_i(t), -C, C)/Teachers)/Temperature),
 //
-// where l_i(t) is the log-probability of teacher i. The values of base are public. Differences are rounded to
-// the grid of Clip/Steps, so all scores are integers, and are sampled exactly. With the public model's
-// log-probabilities as base and as every r_i, it is InvisibleInk (Vinod, Pillutla, Thakurta 2025), and a
-// product of experts. Without base and with r_i = max_t l_i(t) - C, it is the method of Amin et al. 2024.
-//
-// If a contribution appears, the scores change by values in [-Steps, Steps]. So the log-ratios lie in an
-// interval of length 2 C/(Teachers Temperature), and an event of bounded range charges them. If a
-// contribution changes, the interval is twice as long. This also holds if a record is replaced by another.
-//
-// The list must be a function of public data, such as the public model's likeliest tokens: a list of tokens
-// that are likely for the teachers would reveal them.
+// where l_i(t) is the log-probability of teacher i, on the grid of Clip/Steps. With the public model's
+// log-probabilities as base and as every r_i, it is InvisibleInk (Vinod, Pillutla, Thakurta 2025). Without
+// base and with r_i = max_t l_i(t) - C, it is the method of Amin et al. 2024. The list must be a function of
+// public data: a list of tokens that are likely for the teachers would reveal them.
 type Clipped struct {
 	cfg       ClippedConfig
 	perStep   float64 // grid steps in a unit of log-probability
@@ -68,6 +61,9 @@ func NewClipped(cfg ClippedConfig) (*Clipped, error) {
 
 // Event implements [Mechanism].
 func (m *Clipped) Event() accountant.Event {
+	// If a contribution appears, the scores change by values in [-Steps, Steps]. So the log-ratios lie in an
+	// interval of length 2 Steps/Scale = 2 C/(Teachers Temperature). If a contribution changes, or a record
+	// is replaced, the interval is twice as long.
 	interval := 2 * m.cfg.Steps
 	if !m.cfg.Appears {
 		interval *= 2

@@ -6,15 +6,14 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Coordinated returns the token that one teacher votes for in a coordinated ensemble (Hot PATE; Cohen et al.
-// 2023). All teachers share the public exponentials E_t of a query. A teacher whose probability of token t is
-// p_t votes for the token with the least E_t/p_t. Each vote has the teacher's own distribution. Teachers with
-// similar distributions mostly vote for the same token, so the diversity of the distribution survives.
-//
-// The exponentials follow from the public seed alone, and never from the key of the noise. So the vote is a
-// function of the teacher and public numbers. The slices have one value for each token that the teacher can
-// choose. Coordinated returns None if no token has a positive probability.
+// Coordinated returns the vote of one teacher of a coordinated ensemble (Hot PATE; Cohen et al. 2023), or
+// None if no token has a positive probability. The slices have one value for each token that the teacher can
+// choose.
 func Coordinated(seed, query uint64, tokens []int, logProbs []float64) int {
+	// All teachers share the public exponentials E_t of a query. A teacher with probabilities p_t votes for
+	// the token with the least E_t/p_t, which is token t with probability p_t. Teachers with similar
+	// distributions mostly agree. The exponentials follow from the public seed alone, and never from the key
+	// of the noise: a seed has no releasable key.
 	shared := rng.SeedKey(seed).Derive("coordinated ensemble", query).Streams("token")
 	best, least := None, math.Inf(1)
 	for i, token := range tokens {

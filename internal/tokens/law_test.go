@@ -239,7 +239,7 @@ func TestAnswersRepeat(t *testing.T) {
 		return answers
 	}
 	for _, both := range [][2]Mechanism{
-		{testkit.Must(NewGNMax(aggregate.GNMaxConfig{Sigma: 9, Queries: 9})), testkit.Must(NewGNMax(aggregate.GNMaxConfig{Sigma: 9.5, Queries: 9}))},
+		{testkit.Must(NewGNMax(aggregate.GNMaxConfig{Sigma: 9, Queries: 9})), testkit.Must(NewGNMax(aggregate.GNMaxConfig{Sigma: 9 + 1e-9, Queries: 9}))},
 		{testkit.Must(NewConfident(aggregate.ConfidentGNMaxConfig{Threshold: -9, Sigma1: 1, Sigma2: 9, Queries: 9, Answers: 9})),
 			testkit.Must(NewConfident(aggregate.ConfidentGNMaxConfig{Threshold: -8, Sigma1: 1, Sigma2: 9, Queries: 9, Answers: 9}))},
 		{testkit.Must(NewLimited(LimitedConfig{Scale: 99, Domain: 500, Margin: 5, Queries: 9})), testkit.Must(NewLimited(LimitedConfig{Scale: 99, Domain: 500, Margin: 6, Queries: 9}))},

@@ -22,26 +22,9 @@ type LimitedConfig struct {
 	Appears bool
 }
 
-// Limited answers among the Domain tokens with the most votes, or declines (Durfee, Rogers 2019, LimitDom for
-// one token). With counts h_(1) >= h_(2) >= ..., where a tie goes to the lower token, and k = Domain,
-//
-//	P[token j] ~ exp(h_j/Scale) for the first k tokens,   P[declined] ~ exp((h_(k+1) + Margin)/Scale).
-//
-// Proof for a moved vote. At most one token u leaves the first k, and one token v enters. The count of v
-// after the change differs by at most 1 from the count of u before it:
-//
-//   - u lost the vote and v won it: h_u >= h_v and h_v + 1 >= h_u - 1.
-//   - u lost it and v is the next token: h_u >= h_v >= h_u - 1.
-//   - v won it and u was the last: h_u >= h_v and h_v + 1 >= h_u.
-//
-// The other scores, also of declining, change by at most 1. So if v is called u, both distributions are those
-// of an exponential mechanism whose scores change by at most 1: the log-ratios have range 2/Scale, also
-// restricted to the answers other than u before and v after the change. In all cases h_u <= h_(k+1) + 2, so
-// the probability of u is at most exp(-(Margin-2)/Scale), and so is that of v by symmetry. This is the
-// failure probability of the event. If a vote appears, all scores change by 0 or 1 in one direction, and h_u
-// <= h_(k+1)
-// + 1. So the range is 1/Scale, and the failure probability exp(-(Margin-1)/Scale): with Margin = 1 +
-// Scale log(1/delta) the theorem of the paper, for users with one vote.
+// Limited answers with one of the Domain tokens with the most votes, or declines (Durfee, Rogers 2019). Token
+// j is drawn with probability proportional to exp(votes/Scale). Declining is one more option, with Margin
+// votes more than the next token.
 type Limited struct {
 	cfg       LimitedConfig
 	distances *rng.DiscreteLaplace
@@ -92,6 +75,23 @@ func checkQueries(n int64) error {
 
 // Event implements [Mechanism]. It charges every query, also if the answer is declined.
 func (m *Limited) Event() accountant.Event {
+	// Let h_(1) >= h_(2) >= ... be the counts, where a tie goes to the lower token, and k = Domain. If a vote
+	// moves, at most one token u leaves the first k, and one token v enters. The count of v after the change
+	// differs by at most 1 from the count of u before it:
+	//
+	//	u lost the vote, v won it:            h_u >= h_v  and  h_v + 1 >= h_u - 1
+	//	u lost it, v was next:                h_u >= h_v >= h_u - 1
+	//	v won it, u was the last of the k:    h_u >= h_v  and  h_v + 1 >= h_u
+	//
+	// The other scores, also of declining, change by at most 1. So if v is called u, both distributions are
+	// those of an exponential mechanism whose scores change by at most 1. The log-ratios have range 2/Scale,
+	// also on the answers other than u before and v after the change. In all cases h_u <= h_(k+1) + 2. So the
+	// probability of u is at most exp(-(Margin-2)/Scale), and by symmetry that of v. This is the failure
+	// probability.
+	//
+	// If a vote appears, all scores change by 0 or 1 in one direction, and h_u <= h_(k+1) + 1. So the range
+	// is 1/Scale, and the failure probability exp(-(Margin-1)/Scale). With epsilon = 1/Scale and Margin = 1 +
+	// log(1/delta)/epsilon this is the theorem of the paper for users with one vote.
 	one := accountant.ExponentialMechanism{Epsilon: over(m.cfg.moved(), m.cfg.Scale)}
 	return accountant.Repeated{Event: accountant.WithFailure{Event: one, Delta: m.cfg.failure()}, Count: m.cfg.Queries}
 }

@@ -19,21 +19,8 @@ type ScreenConfig struct {
 	Epochs    int64   // number of epochs; the whole number is charged; [1, 2^30]
 }
 
-// Screen answers with the public model's token while most teachers vote for it, at no cost for the answer.
-// Otherwise another mechanism answers. It is the stable sparse vector of package svt, in epochs. Let d be
-// half the lead of the public token over all other tokens, rounded down. With rho >= 0 drawn for each epoch,
-// with P[rho = k] ~ e^(-k/B1), and nu >= 0 for each query, with P[nu = k] ~ e^(-k/B2), the rule is
-//
-//	public token  iff  d - nu > Threshold - rho;  otherwise refuse;  new epoch after Failures refusals.
-//
-// An epoch is epsilon-differentially private for any number of queries, with epsilon = 1/B1 + 2 Failures/B2.
-// The proof is that of svt.StableSVT. A record changes d by at most 1. Couple rho = z with rho = z+1. Then no
-// public answer is less likely, each refusal is less likely by a factor of at most e^(2/B2), and P[rho = z] =
-// e^(1/B1) P[rho = z+1]. The public token does not depend on private data, so no answer can reveal more:
-// there is no failure probability.
-//
-// Queries of an epoch and answers of the other mechanism alternate. A pure mechanism is a post-processing of
-// one randomised response also if it is interactive (Vadhan, Wang 2021). So the costs add up as in Event.
+// Screen answers with the public model's token while most teachers vote for it. Otherwise another mechanism
+// answers. Draw its answers one at a time, each with the State after the answer before it.
 type Screen struct {
 	cfg    ScreenConfig
 	rho    *rng.DiscreteLaplace
@@ -64,6 +51,20 @@ func NewScreen(cfg ScreenConfig, voting Mechanism) (*Screen, error) {
 
 // Event implements [Mechanism]. It charges all epochs and all answers of the other mechanism.
 func (m *Screen) Event() accountant.Event {
+	// Let d be half the lead of the public token over all other tokens, rounded down. With rho >= 0 drawn for
+	// each epoch, P[rho = k] ~ e^(-k/B1), and nu >= 0 for each query, P[nu = k] ~ e^(-k/B2), the rule is
+	//
+	//	public token  iff  d - nu > Threshold - rho;  otherwise refuse;  new epoch after Failures refusals.
+	//
+	// An epoch is epsilon-differentially private for any number of queries, with epsilon = 1/B1 + 2
+	// Failures/B2. The proof is that of svt.StableSVT. A record changes d by at most 1. Couple rho = z with
+	// rho = z+1. Then no public answer is less likely, each refusal is less likely by a factor of at most
+	// e^(2/B2), and P[rho = z] = e^(1/B1) P[rho = z+1]. The public token does not depend on private data, so
+	// unlike there, no released answer reveals more, and there is no failure probability.
+	//
+	// Queries of an epoch and answers of the other mechanism alternate. A pure mechanism is a post-processing
+	// of one randomised response also if it is interactive (Vadhan, Wang 2021). So the costs are those of a
+	// sequence.
 	epsilon := mathx.Up((1/m.cfg.B1 + 2*float64(m.cfg.Failures)/m.cfg.B2) * (1 + 4e-16))
 	return accountant.Composed{Events: []accountant.Event{
 		accountant.Repeated{Event: accountant.PureDP{Epsilon: epsilon}, Count: m.cfg.Epochs}, m.voting.Event(),

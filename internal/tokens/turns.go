@@ -6,9 +6,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// turns samples the exponential mechanism on integer scores exactly: P[j] is proportional to
-// exp(score_j/Scale). See aggregate.Exponential for the proof. All random numbers are drawn before the scores
-// are read.
+// turns samples the exponential mechanism on integer scores, exactly as aggregate.Exponential does.
 type turns struct {
 	distances *rng.DiscreteLaplace
 	farthest  []int64
@@ -20,7 +18,7 @@ type turn struct {
 	distance int64
 }
 
-// choose returns the index of a score.
+// choose returns the index of the score whose turn is accepted first.
 func (t *turns) choose(scores []int64, s *rng.Stream) int {
 	t.draw(len(scores), s)
 	high := slices.Max(scores)
@@ -33,9 +31,8 @@ func (t *turns) choose(scores []int64, s *rng.Stream) int {
 	return chosen
 }
 
-// draw lists turns of uniformly random options until every option has had a turn. A turn is accepted if its
-// distance is at least the distance of the option's score to the largest score. The first accepted turn wins.
-// A turn is omitted if an earlier turn of its option has an equal or larger distance.
+// draw lists turns of random options until every option has had a turn, before the scores are read. A turn is
+// omitted if an earlier turn of its option has an equal or larger distance.
 func (t *turns) draw(options int, s *rng.Stream) {
 	t.drawn, t.farthest = t.drawn[:0], t.farthest[:0]
 	for range options {

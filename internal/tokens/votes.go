@@ -10,10 +10,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// GNMax answers with the token of the largest count plus discrete Gaussian noise. Its law is that of
-// [aggregate.GNMax] on all tokens. Noise is drawn for each listed token. The largest noise of all other
-// tokens and the lowest token that has it are drawn from their law (see [rng.DiscreteGaussian.Largest]). A
-// tie goes to the lowest token.
+// GNMax answers with the token of the largest count plus discrete Gaussian noise, with the law of
+// [aggregate.GNMax] on all tokens. The lowest token wins a tie.
 type GNMax struct {
 	dense   *aggregate.GNMax
 	noise   *rng.DiscreteGaussian
@@ -72,7 +70,8 @@ type noisyVotes struct {
 	room  []int64
 }
 
-// winner returns the lowest token at which the noisy count is largest.
+// winner returns the lowest token at which the noisy count is largest. All tokens that are not listed take
+// part by their largest noise and the first of them that has it.
 func (v *noisyVotes) winner(c Counts, s *rng.Stream) int {
 	n := len(c.Tokens)
 	if cap(v.room) < n {
