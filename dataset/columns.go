@@ -186,7 +186,7 @@ var thousands = regexp.MustCompile(`^[+-]?\d{1,3}(,\d{3})+$`)
 // parse reads a number. A bound such as <0.6 is read as 0.6. The form without comma also reads a decimal
 // comma, unless the comma may separate thousands.
 func (n numberForm) parse(cell string) (float64, error) {
-	if n.date == "" {
+	if n.date == "" && cell != "" && (cell[0] < '-' || cell[0] > '9') { // most cells need no trimming
 		cell = strings.TrimLeft(cell, "<>≤≥= ")
 	}
 	if !n.comma && n.date == "" {

@@ -59,6 +59,7 @@ type CSVOptions struct {
 	needed []string // features that are used, nil for all; other columns may have a type that cannot be read
 	matrix bool     // features are in another file, so no column is a feature
 	public []string // columns of the public rows, if the file is private
+	schema *Schema  // encodes the rows of a private table while they are read; nil for other tables
 }
 
 func (o CSVOptions) isZero() bool {
@@ -139,7 +140,7 @@ func newRowReader(plain io.Reader, path string, opt CSVOptions) (*rowReader, err
 	}
 	c := csv.NewReader(b)
 	c.Comma = comma
-	c.FieldsPerRecord = -1
+	c.FieldsPerRecord, c.ReuseRecord = -1, true
 	// Spaces before an opening quote are common. If spaces separate cells, trimming would remove empty cells.
 	c.TrimLeadingSpace = comma != '\t' && comma != ' '
 	return &rowReader{path: path, csv: c}, nil
@@ -190,16 +191,18 @@ type recordLimit struct {
 
 func (l *recordLimit) Read(p []byte) (int, error) {
 	n, err := l.r.Read(p)
-	for _, b := range p[:n] {
-		l.length++
-		switch {
-		case b == '"':
-			l.quoted = !l.quoted
-		case b == '\n' && !l.quoted:
-			l.length = 0
+	for line := range bytes.Lines(p[:n]) {
+		l.quoted = l.quoted != (bytes.Count(line, []byte(`"`))%2 == 1)
+		l.length += len(line)
+		ended := line[len(line)-1] == '\n' && !l.quoted
+		if ended {
+			l.length--
 		}
 		if l.length > maxRecord {
 			return 0, fmt.Errorf("a row is longer than %d bytes (a quote that is never closed?)", maxRecord)
+		}
+		if ended {
+			l.length = 0
 		}
 	}
 	return n, err

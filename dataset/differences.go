@@ -71,44 +71,44 @@ func (r *Ranges) usual() []usual {
 	return out
 }
 
-func unlikeCells(t *Table, public []usual) []string {
+// likeness counts the cells of a private column that are compared with public rows.
+type likeness struct{ compared, strange, words int }
+
+func (l *likeness) add(u *usual, v string, number float64, err error) {
+	missing := isMissing(v)
+	if missing && u.missing {
+		return
+	}
+	l.compared++
+	switch {
+	case missing:
+		l.strange++
+	case u.known != nil:
+		if !u.known[v] {
+			l.strange++
+		}
+	case err != nil:
+		l.words++
+		l.strange++
+	case number < u.low || number > u.high:
+		l.strange++
+	}
+}
+
+func unlikeCells(counts []likeness, public []usual) []string {
 	var unlike []string
-	for j, u := range public {
-		if u.name == "" {
-			continue
-		}
-		compared, strange, words := 0, 0, 0
-		for _, v := range t.Columns[j].Values {
-			missing := isMissing(v)
-			if missing && u.missing {
-				continue
-			}
-			compared++
-			if missing || u.known != nil {
-				if missing || !u.known[v] {
-					strange++
-				}
-				continue
-			}
-			x, err := u.form.parse(v)
-			if err != nil {
-				words++
-			}
-			if err != nil || x < u.low || x > u.high {
-				strange++
-			}
-		}
-		if compared < minCompared || 2*strange <= compared {
+	for j, l := range counts {
+		if l.compared < minCompared || 2*l.strange <= l.compared {
 			continue
 		}
 		how := "another range: other units of measure?"
 		switch {
-		case u.known != nil:
+		case public[j].known != nil:
 			how = "other categories"
-		case 2*words > compared:
+		case 2*l.words > l.compared:
 			how = "no numbers"
 		}
-		unlike = append(unlike, fmt.Sprintf("%q (%s)", u.name, how))
+		unlike = append(unlike, fmt.Sprintf("%q (%s)", public[j].name, how))
 	}
 	return unlike
 }

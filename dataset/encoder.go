@@ -266,9 +266,8 @@ func (e *Encoder) Encode(t *Table) (blas32.General, error) {
 		return blas32.General{}, fmt.Errorf("dataset: table %q has %d feature columns, the encoder was fitted on %d",
 			t.Name, len(t.Columns), len(e.columns))
 	}
-	if t.Len() > maxEncoded/e.dim {
-		return blas32.General{}, wrong(t.Name,
-			fmt.Sprintf("has %d rows of %d encoded features, more than fit in memory", t.Len(), e.dim), "", "drop columns with many categories")
+	if err := e.fits(t); err != nil {
+		return blas32.General{}, err
 	}
 	x := blas32.General{Rows: t.Len(), Cols: e.dim, Stride: e.dim, Data: make([]float32, t.Len()*e.dim)}
 	for j, c := range t.Columns {
@@ -286,8 +285,17 @@ func (e *Encoder) Encode(t *Table) (blas32.General, error) {
 	return x, nil
 }
 
-// encode writes the features of one cell. No cell is an error, because errors could reveal private rows.
-func (f *encodedColumn) encode(dst []float32, v string) {
+func (e *Encoder) fits(t *Table) error {
+	if t.Len() > maxEncoded/e.dim {
+		return wrong(t.Name, fmt.Sprintf("has %d rows of %d encoded features, more than fit in memory", t.Len(), e.dim), "",
+			"drop columns with many categories")
+	}
+	return nil
+}
+
+// encode writes the features of one cell, and returns the number in a cell of a numeric column. No cell is an
+// error, because errors could reveal private rows.
+func (f *encodedColumn) encode(dst []float32, v string) (number float64, err error) {
 	switch missing := isMissing(v); {
 	case missing && f.missing >= 0:
 		dst[f.missing] = 1
@@ -299,15 +307,66 @@ func (f *encodedColumn) encode(dst []float32, v string) {
 			dst[at] = 1
 		}
 	case f.sd > 0:
-		number, err := f.form.parse(v)
+		number, err = f.form.parse(v)
 		if errors.Is(err, strconv.ErrSyntax) || math.IsNaN(number) {
 			if f.missing >= 0 {
 				dst[f.missing] = 1
 			}
-			return
+			return number, err
 		}
 		dst[f.at] = clip((number - f.mean) / f.sd) // a number too large for float64 is infinite and is clipped
 	}
+	return number, err
 }
 
 func clip(v float64) float32 { return float32(max(-clipAt, min(clipAt, v))) }
+
+// encodedRows holds the features of private rows, and compares the cells with public rows. No cell is kept.
+type encodedRows struct {
+	of     *Schema
+	cells  []int // index of the cell of each encoded column in a row, or -1
+	x      []float32
+	counts []likeness
+}
+
+// encodedRows returns nil if the columns of t are not those of the schema.
+func (s *Schema) encodedRows(t *Table, features []int) *encodedRows {
+	picked, err := s.align(t)
+	if err != nil {
+		return nil
+	}
+	e := &encodedRows{of: s, counts: make([]likeness, len(s.usual))}
+	for _, c := range picked.Columns {
+		at := slices.IndexFunc(t.Columns, func(other Column) bool { return other.Name == c.Name })
+		if at >= 0 {
+			at = features[at]
+		}
+		e.cells = append(e.cells, at)
+	}
+	return e
+}
+
+func (e *encodedRows) add(cells, missing []string) {
+	dim := e.of.Encoder.dim
+	if len(e.x) > maxEncoded-dim {
+		return // the number of rows is refused when it is known
+	}
+	e.x = append(e.x, make([]float32, dim)...)
+	row := e.x[len(e.x)-dim:]
+	for j, at := range e.cells {
+		if at < 0 {
+			continue
+		}
+		v, f := cells[at], &e.of.Encoder.columns[j]
+		if slices.Contains(missing, v) {
+			v = ""
+		}
+		number, err := f.encode(row, v)
+		if j < len(e.counts) && e.of.usual[j].name != "" {
+			if f.sd == 0 {
+				number, err = e.of.usual[j].form.parse(v)
+			}
+			e.counts[j].add(&e.of.usual[j], v, number, err)
+		}
+	}
+}

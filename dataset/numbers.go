@@ -3,9 +3,11 @@ package dataset
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/pate-go/pate/internal/mathx"
 )
@@ -40,8 +42,9 @@ func (c *contentNames) name(hash [16]byte) (unit, group string) {
 		c.copies = map[[16]byte]int{}
 	}
 	c.copies[hash]++
-	unit = fmt.Sprintf("content/%x/%d", hash, c.copies[hash])
-	return unit, unit[:len("content/")+2*len(hash)]
+	group = "content/" + hex.EncodeToString(hash[:])
+	unit = group + "/" + strconv.Itoa(c.copies[hash])
+	return unit, unit[:len(group)]
 }
 
 func (t *Table) nameUnits() error {

@@ -220,7 +220,7 @@ func (s *Schema) ReadTask(src Source) (Task, error) {
 func (s *Schema) readPrivate(src Source) (Set, error) {
 	reading := s.reading
 	if s.Encoder != nil {
-		reading.CSV.public = s.header()
+		reading.CSV.public, reading.CSV.schema = s.header(), s
 	}
 	in, err := reading.open(src, false)
 	if err != nil {
@@ -269,16 +269,18 @@ func (s *Schema) sameKind(src Source, in *Table) error {
 }
 
 func (s *Schema) privateCells(t *Table) (blas32.General, error) {
-	picked, err := s.align(t)
-	if err != nil {
+	e := t.encoded
+	if e == nil {
+		_, err := s.align(t)
 		return blas32.General{}, err
 	}
 	if !s.reading.Accept {
-		if err := s.differences(t.path, unlikeCells(picked, s.usual)); err != nil {
+		if err := s.differences(t.path, unlikeCells(e.counts, s.usual)); err != nil {
 			return blas32.General{}, err
 		}
 	}
-	return s.Encoder.Encode(picked)
+	dim := s.Encoder.dim
+	return blas32.General{Rows: t.Len(), Cols: dim, Stride: dim, Data: e.x}, s.Encoder.fits(t)
 }
 
 func (s *Schema) header() []string {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pate-go/pate/fault"
@@ -36,6 +37,8 @@ type Table struct {
 	text     string   // name of the column of texts; "" if there is none
 	header   []string // names of all columns of the file
 	path     string   // path of the file, for messages
+
+	encoded *encodedRows // of a private table that was encoded while it was read, otherwise nil; Columns is then empty
 
 	numbers rowSource // rows of an NPY file, an idx file or a folder of images, otherwise nil; Columns is then empty
 	ids     []string  // public names of the rows in numbers, nil if there are none
@@ -85,7 +88,8 @@ type tableBuilder struct {
 	labels      map[string]int
 	missing     []string // cells that stand for a missing value
 	copies      contentNames
-	size        int // approximate memory of the table in bytes, without the text of the cells
+	schema      *Schema // as in CSVOptions
+	size        int     // approximate memory of the table in bytes, without the text of the cells
 	repeated    interner
 }
 
@@ -149,7 +153,7 @@ func newTableBuilder(path string, opt CSVOptions, names []string) (*tableBuilder
 		skip[at] = true
 	}
 	b.out = &Table{Name: tableName(path), Provenance: filepath.Base(path), Rule: opt.Rule, header: names, rowUnits: opt.RowUnits}
-	b.missing = opt.Missing
+	b.missing, b.schema = opt.Missing, opt.schema
 	if text >= 0 {
 		if skip[text] {
 			return nil, wrong(path, fmt.Sprintf("would have column %q as text and as something else", names[text]), "", "give another --text")
@@ -200,7 +204,14 @@ func (b *tableBuilder) add(r row) error {
 		}
 		b.out.silos = append(b.out.silos, b.repeated.intern(silo))
 	}
+	if b.schema != nil && b.out.Len() == 0 {
+		b.out.encoded = b.schema.encodedRows(b.out, b.features)
+	}
 	b.out.Y = append(b.out.Y, y)
+	if b.out.encoded != nil {
+		b.out.encoded.add(r.cells, b.missing)
+		return nil
+	}
 	for k, j := range b.features {
 		cell := r.cells[j]
 		if slices.Contains(b.missing, cell) {
@@ -242,11 +253,13 @@ func (b *tableBuilder) labelOf(r row) (int, error) {
 // contentUnit returns a unit name from a row's cells and the number of equal rows so far. So adding a row
 // renames no other row.
 func (b *tableBuilder) contentUnit(cells []string) (unit, group string) {
-	h := sha256.New()
+	raw := b.copies.raw[:0]
 	for _, c := range cells {
-		fmt.Fprintf(h, "%d:%s", len(c), c)
+		raw = append(append(strconv.AppendInt(raw, int64(len(c)), 10), ':'), c...)
 	}
-	return b.copies.name([16]byte(h.Sum(nil)))
+	b.copies.raw = raw
+	sum := sha256.Sum256(raw)
+	return b.copies.name([16]byte(sum[:16]))
 }
 
 type interner struct {
