@@ -22,7 +22,6 @@ const (
 	maxRatioPoints    = 1 << 14
 )
 
-// allocation is the pair of Gaussian noise on several steps, one of which, chosen at random, has the record.
 type allocation struct {
 	steps   float64
 	sigma   float64
@@ -69,10 +68,10 @@ func (a *allocation) law(ctx context.Context, h, logTail float64, up bool) (*sum
 	return l, err
 }
 
-// build returns the distribution of the sum of the steps' likelihood ratios, by doubling the number of steps.
-// On a grid of step h, sums of m ratios have the error steps/m (h m)^2, so small m needs only coarse grids.
-// If one large ratio may dominate the sum, no grid is coarse.
+// build returns the distribution of the sum of likelihood ratios, by doubling the number of steps.
 func (a *allocation) build(ctx context.Context, h, tail float64, up bool) (*sumLaw, error) {
+	// On a grid of step h, sums of m ratios have the error steps/m (h m)^2, so small m needs only coarse
+	// grids. If one large ratio may dominate the sum, no grid is coarse.
 	largest := math.Exp(math.Min(600, (0.5/a.sigma+5)/a.sigma))
 	step := func(m float64) float64 {
 		coarse := math.Min(math.Sqrt(a.steps/m), 1+a.steps/largest)
@@ -103,14 +102,13 @@ func (a *allocation) build(ctx context.Context, h, tail float64, up bool) (*sumL
 	}
 }
 
-// pointLaw lists losses with the logs of their masses under P.
 type pointLaw struct {
 	loss, logMass []float64
 	zero, inf     float64 // mass under Q at loss -Inf, and under P at +Inf; upper distributions only
 	slack, place  float64 // relative error of a mass; error of a loss
 }
 
-// underflow bounds the total mass that a distribution loses because masses underflow to 0.
+// underflow bounds the mass that a distribution loses to 0.
 const underflow = 1e-280
 
 func (a *allocation) points(l *sumLaw) *pointLaw {

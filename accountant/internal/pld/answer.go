@@ -36,7 +36,7 @@ type Target struct {
 	enough float64 // an upper end of at most enough ends the search; 0 for none
 }
 
-// Epsilon bounds the larger of the epsilons of the sum in its two directions, (P, Q) and (Q, P).
+// Epsilon bounds the epsilon of the sum, the larger one of its two directions (P, Q) and (Q, P).
 func (m *Composer) Epsilon(ctx context.Context, s *Sum, to Target) (Interval, error) {
 	if math.IsInf(s.mu2, 1) { // noise too small for a float64
 		return Interval{Upper: math.Inf(1)}, nil
@@ -81,8 +81,6 @@ func gaussianInterval(mu2, deltaUp, deltaLow float64) Interval {
 
 const maxRounds = 8
 
-// firstBudget returns the fraction of the wanted interval width for which the first grids are chosen. The
-// actual width can exceed the predicted width by a factor of 1.5, or by 10 % for a nearly normal sum.
 func (q *query) firstBudget() float64 {
 	switch {
 	case q.steep >= 0.5:
@@ -197,8 +195,8 @@ func (q *query) scale(most float64) float64 {
 	return scale
 }
 
-// fit composes the pairs on grids that widen the interval by about *budget. It doubles *budget until memory
-// and rounding allow a result, or returns nil if no bound can be certified.
+// fit composes the pairs on grids for a fraction *budget of the interval. It doubles *budget if rounding is
+// too large, and returns nil if no bound is found.
 func (q *query) fit(c *convolver, budget *float64, up bool) (*profile, error) {
 	for range 60 {
 		t, err := q.compose(c, *budget, up)
@@ -215,8 +213,8 @@ func (q *query) fit(c *convolver, budget *float64, up bool) (*profile, error) {
 	return nil, nil
 }
 
-// Delta bounds the larger of the deltas of the sum in its two directions, (P, Q) and (Q, P), at the given
-// epsilon.
+// Delta bounds the delta of the sum at the given epsilon, the larger one of its two directions (P, Q) and (Q,
+// P).
 func (m *Composer) Delta(ctx context.Context, s *Sum, epsilon float64) (Interval, error) {
 	if len(s.pairs.Keys) == 0 {
 		return gaussianDelta(s.mu2, epsilon), nil

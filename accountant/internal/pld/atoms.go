@@ -7,8 +7,10 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// atoms is a pair with finitely many losses on the lattice off + h*i. Compositions on this lattice are exact.
-// The mass beyond the last atom has infinite loss in an upper distribution, and is omitted from a lower one.
+// Compositions on this lattice are exact. The mass beyond the last atom has infinite loss in an upper
+// distribution, and is omitted from a lower one.
+
+// atoms is a pair with finitely many losses on the lattice off + h*i.
 type atoms struct {
 	h, off    float64
 	logp      []float64
@@ -29,7 +31,7 @@ func karyResponse(eps, categories float64) *atoms {
 		logBeyond: math.Inf(-1), logBefore: math.Inf(-1)}
 }
 
-// sampledResponse is randomised response on a Poisson sample. The losses are log(1-q + q e^{+-epsilon}).
+// sampledResponse is randomised response on a Poisson sample.
 func sampledResponse(q, eps float64, reverse bool) *atoms {
 	high, low := -mathx.LogAddExp(0, eps), -math.Log1p(math.Exp(-eps))
 	u, v := mathx.LogMix(q, eps), mathx.LogMix(q, -eps)
@@ -41,9 +43,9 @@ func sampledResponse(q, eps float64, reverse bool) *atoms {
 	return a
 }
 
-// discreteLaplace is noise of ratio r = e^{-1/scale} shifted by s. The losses are (s-2x)/scale for x = 0..s.
-// Outputs below 0 count as x = 0, and outputs above s as x = s.
+// discreteLaplace is discrete Laplace noise, shifted by s.
 func discreteLaplace(scale float64, s int64) *atoms {
+	// The losses are (s-2x)/scale for x = 0..s. Outputs below 0 count as x = 0, and outputs above s as x = s.
 	t := 1 / scale
 	a := &atoms{h: 2 * t, off: -float64(s) * t, logp: make([]float64, s+1),
 		logBeyond: math.Inf(-1), logBefore: math.Inf(-1)}
@@ -58,13 +60,14 @@ func discreteLaplace(scale float64, s int64) *atoms {
 	return a
 }
 
-// discreteGaussian is noise of weight e^{-k^2/(2 sigma^2)} on some coordinates, each shifted by 1. The loss
-// (coordinates - 2x)/(2 sigma^2) depends only on the coordinates' sum x. The list ends at |x| = 40 standard
-// deviations: the noise is sub-Gaussian, so larger |x| have probability below 1e-340 (Canonne, Kamath,
-// Steinke 2020). On m coordinates x has weight c(x mod m) e^{-x^2/(2 m sigma^2)}. Completing the square gives
-// c, a theta sum over all integer vectors of sum x. The sum c depends only on x mod m, because a shift of x
-// by m shifts these vectors by (1, .., 1).
+// discreteGaussian is discrete Gaussian noise on some coordinates, each shifted by 1.
 func discreteGaussian(sigma float64, coordinates int) *atoms {
+	// The noise has weight e^{-k^2/(2 sigma^2)} on each coordinate. The loss (coordinates - 2x)/(2 sigma^2)
+	// depends only on the coordinates' sum x. The list ends at |x| = 40 standard deviations: the noise is
+	// sub-Gaussian, so larger |x| have probability below 1e-340 (Canonne, Kamath, Steinke 2020). On m
+	// coordinates x has weight c(x mod m) e^{-x^2/(2 m sigma^2)}. Completing the square gives c, a theta sum
+	// over all integer vectors of sum x. The sum c depends only on x mod m, because a shift of x by m shifts
+	// these vectors by (1, .., 1).
 	v, m := sigma*sigma*float64(coordinates), float64(coordinates)
 	reach := int(math.Ceil(40*math.Sqrt(m)*sigma)) + coordinates
 	a := &atoms{h: m / v, off: m * (m - 2*float64(reach)) / (2 * v), logp: make([]float64, 2*reach+1)}
@@ -83,7 +86,7 @@ func discreteGaussian(sigma float64, coordinates int) *atoms {
 	return a
 }
 
-// thetas returns c(0) to c(m-1) of discreteGaussian for m coordinates, by recursion over the last coordinate.
+// thetas returns the weights c(0) to c(m-1) of discreteGaussian, by recursion over the last coordinate.
 func thetas(sigma float64, m int) []float64 {
 	c := []float64{1}
 	for n := 2; n <= m; n++ {
@@ -159,7 +162,6 @@ func thinned(n int, at func(i int) (loss, logp float64)) roughLaw {
 }
 
 // outcomes is a pair with finitely many losses that are not on a lattice, as for integer noise on a sample.
-// It is divided into cells like a density, with sums in place of integrals.
 type outcomes struct {
 	loss, logp []float64 // by increasing loss; log masses under P
 	logOutside float64   // of the outcomes left out on either side, under P and under Q
@@ -185,9 +187,10 @@ func (a *atoms) sampled(q float64) *outcomes {
 	return o
 }
 
-// drawn returns the pair of drawnMixture for a symmetric pair (P, Q). The result equals the pair on a Poisson
-// sample at losses above 0, and its mirror image at losses below 0. The rest of the mass has loss 0.
+// drawn returns the pair of drawnMixture for a symmetric pair (P, Q).
 func (a *atoms) drawn(q float64) *outcomes {
+	// The result equals the pair on a Poisson sample at losses above 0, and its mirror image at losses below
+	// 0. The rest of the mass has loss 0.
 	o := a.sampled(q)
 	first := sort.Search(len(o.loss), func(i int) bool { return a.loss(i) > 0 })
 	n := len(o.loss) - first
@@ -228,9 +231,6 @@ func (o *outcomes) anchor(h float64) float64 {
 	})
 }
 
-// few lists the outcomes that have much mass after a tilt by lambda, and whose loss exceeds the next lower
-// loss by more than h. The weight of an outcome is the cost of moving it. The result is nil if none or more
-// than 64 outcomes qualify.
 func (o *outcomes) few(h, lambda float64, reverse bool) []weighted {
 	const most = 64
 	var out []weighted
@@ -259,8 +259,7 @@ func (o *outcomes) few(h, lambda float64, reverse bool) []weighted {
 
 type weighted struct{ loss, weight float64 }
 
-// lattice returns a step between 0.6 h and h whose grid through off is closest to the outcomes from few.
-// Moving an outcome to a grid point changes the variance in proportion to the distance moved.
+// lattice returns a step between 0.6 h and h whose grid through off is closest to the outcomes.
 func (o *outcomes) lattice(off, h, lambda float64, reverse bool) float64 {
 	const tries, narrowest = 2000, 0.6
 	few := o.few(h, lambda, reverse)
@@ -279,8 +278,6 @@ func (o *outcomes) lattice(off, h, lambda float64, reverse bool) float64 {
 	return best
 }
 
-// window returns the first and the last outcome to keep. All outcomes below the first have a total mass of at
-// most e^below, and all outcomes above the last of at most e^above, under P or, if underQ is set, under Q.
 func (o *outcomes) window(below, above float64, underQ bool) (first, last int) {
 	log := func(i int) float64 {
 		if underQ {
@@ -310,8 +307,8 @@ func (o *outcomes) outside(from, to int) (p, q float64) {
 	return p, q
 }
 
-// cells divides the outcomes first to last among the cells of a grid through the loss off. If merge is set,
-// off must be the result of anchor.
+// cells divides the outcomes first to last among the cells of a grid. If merge is set, off must be the result
+// of anchor.
 func (o *outcomes) cells(h, off float64, first, last int, merge bool, width gridWidths) *cells {
 	lo, hi := o.loss[first], o.loss[last]
 	bottom := lo

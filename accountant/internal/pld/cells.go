@@ -6,14 +6,15 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// A halfCell is half of a cell, an interval of privacy losses between two grid points. Discretisation of a
-// pair needs three integrals of each half cell, each with high relative accuracy:
+// Discretisation of a pair needs three integrals of each half cell, each with high relative accuracy:
 //
 //	mass  = P[half cell]
 //	left  = P[half cell] - e^a Q[half cell]   >= 0,   a the loss at the left end of the cell
 //	right = P[half cell] - e^b Q[half cell]   <= 0,   b at the right end
 //
 // On a fine grid, differences of delta(epsilon) would lose all digits.
+
+// A halfCell is half of a cell, an interval of privacy losses between two grid points.
 type halfCell struct {
 	scale             float64 // log of the unit of the three integrals
 	mass, left, right float64
@@ -28,13 +29,12 @@ type cells struct {
 	grid   []int
 	halfs  []halfCell
 	atoms  []gridAtom // of symmetric pairs only
-	// The next fields are the logs of the masses left and right of the grid, under P and Q.
+	// These are the logs of the masses left and right of the grid, under P and Q.
 	leftP, leftQ, rightP, rightQ float64
-	// lowest is the grid point at which all losses below the next midpoint are merged, and highest the point
-	// at which all losses above the previous midpoint are merged. -1 means none.
+	// lowest and highest are the grid points at which all losses beyond are merged. -1 means none.
 	lowest, highest int
 	whole           bool // all losses of the cell beside lowest or highest are merged there
-	// The next fields are grid points that bound the losses left and right of the cells. -1 means no bound.
+	// These grid points bound the losses left and right of the cells. -1 means no bound.
 	leftHigh, leftLow, rightHigh, rightLow int
 	lossError                              float64 // absolute rounding error of any loss
 	pieces                                 int     // bound of the number of pieces of integration
@@ -102,8 +102,7 @@ func anchor(reach, lo, hi float64, merged func(below float64) float64) float64 {
 	return lo
 }
 
-// gridWidths returns the largest width, in grid steps, of a cell that starts at the loss from and lies above
-// it if step > 0, or else below it.
+// gridWidths returns the largest width, in grid steps, of a cell that starts at the loss from.
 type gridWidths func(from, step float64) int
 
 func cut(lo, hi, off, h float64, width gridWidths) []int {

@@ -22,7 +22,6 @@ type component struct {
 	logTail float64
 }
 
-// components prepares the pairs of a sum in one direction. The only error is the end of ctx.
 func (m *Composer) components(ctx context.Context, s *Sum, reverse bool) ([]component, error) {
 	var out []component
 	if s.mu2 > 0 {
@@ -97,8 +96,8 @@ func (c *component) ownGrid() bool {
 	return c.key.kind == pairLaplace || c.key.kind == pairRange || c.key.kind == pairSampledLaplace
 }
 
-// law discretises the loss of one run on a grid of step h or slightly less. Atoms keep their own lattice. A
-// result with more than most points is errTooLong.
+// law discretises the loss of one run on a grid of step at most h. A result with more than most points is
+// errTooLong.
 func (c *component) law(ctx context.Context, h, lambda float64, reverse, up bool, most int) (*tilted, error) {
 	if c.atoms != nil {
 		if len(c.atoms.logp) > most {
@@ -237,7 +236,6 @@ func tellsApart(h float64, losses ...float64) bool {
 	return true
 }
 
-// turningPoint returns a point near the change of f from false to true, perhaps inexactly.
 func turningPoint(lo, hi float64, f func(float64) bool) float64 {
 	lo, hi = mathx.Halve(12, f, lo, hi)
 	return lo + (hi-lo)/2

@@ -43,8 +43,7 @@ func (c *convolver) law(part *component, h float64, q *query, up bool) (*tilted,
 	return t, c.spend(len(t.p) + t.pieces)
 }
 
-// build composes a component stage by stage. The results are the factors to convolve on the grid of step top:
-// equal blocks, and at most one shorter remainder.
+// build composes a component stage by stage, and returns the factors to convolve on the grid of step top.
 func (q *query) build(c *convolver, part *component, stages []stage, top float64, up bool) ([]factor, error) {
 	first := top
 	if len(stages) > 0 {
@@ -103,7 +102,6 @@ func (t *tilted) coarsen(h, lambda float64, up bool, most int) (*tilted, error) 
 	return t.onto(h, lambda, up), nil
 }
 
-// stage is a level of a composition: it convolves power equal blocks at a time, on a grid of step h.
 type stage struct {
 	h     float64
 	power int64
@@ -111,12 +109,13 @@ type stage struct {
 
 const ratioPerStage = 128
 
-// plan chooses the grids. Splitting the mass of a cell of width h between its ends raises the variance of a
-// loss by h^2/6 on average. Merging lowers the variance by h^2/12. So C steps on a grid of step h separate
-// upper and lower epsilon by (lambda+1) C h^2/8, where lambda is the slope of -log delta. Blocks of many
-// steps may use coarser grids. So a long composition starts on fine grids with short windows (evolving
-// discretisation; Ghazi et al. 2022).
+// plan chooses the grids.
 func (q *query) plan(gap float64) (top float64, stages [][]stage) {
+	// Splitting the mass of a cell of width h between its ends raises the variance of a loss by h^2/6 on
+	// average. Merging lowers the variance by h^2/12. So C steps on a grid of step h separate upper and lower
+	// epsilon by (lambda+1) C h^2/8, where lambda is the slope of -log delta. Blocks of many steps may use
+	// coarser grids. So a long composition starts on fine grids with short windows (evolving discretisation;
+	// Ghazi et al. 2022).
 	budget := 8 * gap / (math.Max(q.lambda, q.steep) + 1)
 	free := q.steep > 0
 	stages = make([][]stage, len(q.parts))
@@ -235,9 +234,10 @@ func (q *query) stageShare(stage int) float64 {
 	return 1
 }
 
-// align shrinks a grid step until the atoms of one pair are grid points: of the pair with the smallest count,
-// whose atoms are heaviest. An atom between grid points would cause an error of first order in the step.
+// align shrinks a grid step until the atoms of one pair are grid points.
 func (q *query) align(h float64) float64 {
+	// The pair has the smallest count, so its atoms are heaviest. An atom between grid points would cause an
+	// error of first order in the step.
 	unit, least := 0.0, int64(math.MaxInt64)
 	for i := range q.parts {
 		c := &q.parts[i]
@@ -260,7 +260,7 @@ func (q *query) align(h float64) float64 {
 	return h
 }
 
-// niceDivisor returns the divisor of n nearest to m, or m rounded if no divisor is within a factor of 1.7.
+// niceDivisor returns the divisor of n nearest to m, or m rounded if none is near.
 func niceDivisor(n int64, m float64) int64 {
 	if m >= float64(n) {
 		return n

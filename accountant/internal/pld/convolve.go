@@ -49,10 +49,10 @@ func (c *convolver) spend(points int) error {
 	return nil
 }
 
-// chernoffWindow returns a window of lattice indices for a sum of factors. The tilted mass on either side of
-// the window is at most e^logOutside by Chernoff's bound. Any exponent gives a valid bound, so the search for
-// it uses approximate distributions with fewer points.
+// chernoffWindow returns a window of lattice indices for a sum of factors.
 func chernoffWindow(factors []factor, logOutside float64) (lo, hi int) {
+	// The tilted mass on either side of the window is at most e^logOutside by Chernoff's bound. Any exponent
+	// gives a valid bound, so the search for it uses approximate distributions with fewer points.
 	mean, variance := 0.0, 0.0
 	minLoss, maxLoss, off := 0.0, 0.0, 0.0
 	h := factors[0].law.h
@@ -106,18 +106,20 @@ func chernoffWindow(factors []factor, logOutside float64) (lo, hi int) {
 	return lo, hi
 }
 
-// convolve returns the distribution of the sum of independent losses on a common lattice step. The argument
-// blocks is the number of such sums in the composition. The Fourier transform of every factor is raised to
-// its power. Two errors are added to the errors of the factors.
-//
-//  1. The tilted mass outside the window wraps around into the window.
-//  2. Rounding of the transforms adds noise. Let e_k be the error of frequency k: mathx.FFTError of a forward
-//     transform, and 4 units of rounding per factor of a power. By Parseval these errors have the L2 norm
-//     sqrt(sum e_k^2 / N) over the N points. The inverse transform adds at most FFTError times the mean of
-//     |F_k| to each point, and in the L2 norm at most FFTNormError times sqrt(sum |F_k|^2 / N).
-//
-// Convolution with a probability distribution increases neither the L1 nor the L2 norm of an error (Young).
+// convolve returns the distribution of the sum of independent losses on a common lattice step.
 func (c *convolver) convolve(blocks int64, factors ...factor) (*tilted, error) {
+	// The argument blocks is the number of such sums in the composition. The Fourier transform of every
+	// factor is raised to its power. Two errors are added to the errors of the factors.
+	//
+	//  1. The tilted mass outside the window wraps around into the window.
+	//  2. Rounding of the transforms adds noise. Let e_k be the error of frequency k: mathx.FFTError of a
+	//     forward transform, and 4 units of rounding per factor of a power. By Parseval these errors have the
+	//     L2 norm sqrt(sum e_k^2 / N) over the N points. The inverse transform adds at most FFTError times
+	//     the mean of |F_k| to each point, and in the L2 norm at most FFTNormError times sqrt(sum |F_k|^2 /
+	//     N).
+	//
+	// Convolution with a probability distribution increases neither the L1 nor the L2 norm of an error
+	// (Young).
 	if err := c.ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -222,14 +224,14 @@ func (c *convolver) convolve(blocks int64, factors ...factor) (*tilted, error) {
 	return out, nil
 }
 
-// From manySteps steps on, the rounding of a fast Fourier transform is too large. Frequencies whose n-th
-// power is large are then summed directly, in at most lowWork multiplications.
+// Frequencies whose n-th power is large are then summed directly, in at most lowWork multiplications.
+
+// From manySteps steps on, the rounding of a fast Fourier transform is too large.
 const (
 	manySteps = 1e8
 	lowWork   = 2e7
 )
 
-// lowFrequencies returns the number of low frequencies to sum directly, or 0 if this takes too much work.
 func lowFrequencies(spectrum []complex128, x []float64, n int64) int {
 	const least = 1e-3 // of the power
 	limit := math.Pow(least, 1/float64(n))
@@ -297,8 +299,6 @@ func modulo(a, n int) int {
 	return r
 }
 
-// wrap adds the elements of p to the periodic sequence in to, starting at index start. Each complex number
-// holds two elements.
 func wrap(to []complex128, p []float64, start int) {
 	for _, x := range p {
 		if start%2 == 0 {
@@ -312,7 +312,6 @@ func wrap(to []complex128, p []float64, start int) {
 	}
 }
 
-// unwrap inverts wrap. It replaces negative values by 0.
 func unwrap(p []float64, from []complex128, at int) {
 	for i := range p {
 		if z := from[at/2]; at%2 == 0 {

@@ -6,14 +6,12 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// These constants limit compositions of discrete pairs whose outcomes are listed one by one.
 const (
 	maxOutcomes  = 1 << 13 // of the whole composition
 	maxOwnPoints = 1 << 8  // of one pair on its own lattice
 	massError    = 1e-12   // relative error of an enumerated mass
 )
 
-// enumerate lists the total losses of the composition with their log masses, or nil if there are too many.
 func (q *query) enumerate() []mathx.LossAtom {
 	total := 1.0
 	for i := range q.parts {

@@ -6,15 +6,17 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// exponential is a pair whose loss on [-epsilon, epsilon] has density w e^{loss/2} under P and w e^{-loss/2}
-// under Q, with a weight w. For Laplace noise at sensitivity/scale = epsilon, w is e^{-epsilon/2}/4. This
-// pair also has atoms under P, of mass 1/2 at epsilon and e^-epsilon/2 at -epsilon.
+// For Laplace noise at sensitivity/scale = epsilon, w is e^{-epsilon/2}/4. This pair also has atoms under P,
+// of mass 1/2 at epsilon and e^-epsilon/2 at -epsilon.
 //
 // Without atoms and with w = 1/(4 sinh(epsilon/2)), the pair dominates every epsilon-bounded-range mechanism.
 // The worst pairs of distributions have two outcomes, with losses t and t-epsilon (Dong, Durfee, Rogers
 // 2020). At ratio g, their hockey-stick divergence is (e^eps - e^t)(1 - g e^-t)/(e^eps - 1). Its maximum over
 // t, at e^t = sqrt(g e^eps), is (e^{eps/2} - sqrt g)^2/(e^eps - 1). This maximum is convex in g, and equals
 // the divergence of the pair.
+
+// exponential is a pair whose loss on [-epsilon, epsilon] has density w e^{loss/2} under P and w e^{-loss/2}
+// under Q.
 type exponential struct {
 	epsilon float64
 	atoms   bool
@@ -27,8 +29,7 @@ func (e exponential) logWeight() float64 {
 	return -math.Ln2 - (e.epsilon/2 + mathx.Log1mExp(e.epsilon)) // 4 sinh(x/2) = 2 e^{x/2} (1 - e^-x)
 }
 
-// cells divides the range of losses into the cells of a grid of step h. The step must divide epsilon, so that
-// the grid ends at epsilon.
+// cells divides the range of losses into the cells of a grid. The step h must divide epsilon.
 func (e exponential) cells(h float64, width gridWidths) *cells {
 	k := int(math.Round(e.epsilon / h))
 	c := newCells(h, 0, cutBetween(-k, k, 0, h, width))

@@ -7,9 +7,10 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// mixture is the pair P = (1-q) N(0,1) + q N(1/sigma,1), Q = N(0,1). It dominates one Poisson-sampled
-// Gaussian step when a record is removed. At q = 1 it is the unsampled Gaussian step. The loss log(1-q+q
-// e^u), u = z/sigma - 1/(2 sigma^2), increases in z.
+// mixture dominates one Poisson-sampled Gaussian step when a record is removed. At q = 1 it is the unsampled
+// Gaussian step. The loss log(1-q+q e^u), u = z/sigma - 1/(2 sigma^2), increases in z.
+
+// mixture is the pair P = (1-q) N(0,1) + q N(1/sigma,1), Q = N(0,1).
 type mixture struct{ q, sigma float64 }
 
 func (m mixture) exponent(z float64) float64 { return z/m.sigma - 0.5/(m.sigma*m.sigma) }
@@ -126,18 +127,19 @@ type output struct{ z, loss, slope float64 }
 
 func (m mixture) output(z, loss float64) output { return output{z, loss, m.slope(z)} }
 
-// maxPieces bounds the pieces of one integration. For noise that is so small, RDP gives as good a bound.
+// maxPieces bounds the pieces of one integration. With less noise, RDP gives as good a bound.
 const maxPieces = 1 << 18
 
 func (m mixture) pieces(zlo, zhi float64) float64 {
 	return 2 * (zhi - zlo) * (1 + math.Max(math.Abs(zlo), math.Abs(zhi)) + 1/m.sigma)
 }
 
-// half integrates between two outputs in a cell of width d. The argument below is the loss at the first
-// output minus the loss at the left end of the cell. On each piece the integrand is a polynomial up to
-// rounding. Let a piece start at z0, with loss l0 and slope p. With E = e^{(z-z0)/sigma}-1, the density ratio
-// is e^l0 (1 + p E). So P - e^c Q is e^l0 times the integral of phi (p E - (e^{c-l0} - 1)).
+// half integrates between two outputs in a cell of width d.
 func (m mixture) half(from, to output, below, d float64) halfCell {
+	// The argument below is the loss at the first output minus the loss at the left end of the cell. On each
+	// piece the integrand is a polynomial up to rounding. Let a piece start at z0, with loss l0 and slope p.
+	// With E = e^{(z-z0)/sigma}-1, the density ratio is e^l0 (1 + p E). So P - e^c Q is e^l0 times the
+	// integral of phi (p E - (e^{c-l0} - 1)).
 	z0, z1, l0 := from.z, to.z, from.loss
 	near := 0.0 // where the density of Q is largest
 	if z0 > 0 {
@@ -185,11 +187,12 @@ func (m mixture) half(from, to output, below, d float64) halfCell {
 	return out
 }
 
-// gaussLegendre returns the nodes and weights of an integration rule that is exact to rounding. The integrand
-// is a density whose logarithm changes by about the argument turn, or such a density times a loss that rises
-// from 0. With n nodes the relative error is at most about 2n c turn^(2n-1) (n!)^4/((2n+1) (2n)!^3) < 2^-56.
-// The constant c is below 10 for 3 nodes and below 60 for 4 nodes, for densities near their peak.
+// gaussLegendre returns the nodes and weights of an integration rule that is exact to rounding.
 func gaussLegendre(turn float64) [][2]float64 {
+	// The integrand is a density whose logarithm changes by about the argument turn, or such a density times
+	// a loss that rises from 0. With n nodes the relative error is at most about 2n c turn^(2n-1)
+	// (n!)^4/((2n+1) (2n)!^3) < 2^-56. The constant c is below 10 for 3 nodes and below 60 for 4 nodes, for
+	// densities near their peak.
 	switch {
 	case turn < 0.005:
 		return gaussLegendre3[:]
@@ -281,7 +284,7 @@ func (m drawnMixture) roughLaw(zhi float64) roughLaw {
 	return roughLaw{slices.Concat(down.loss, []float64{0}, up.loss), slices.Concat(down.logw, []float64{m.logRest()}, up.logw)}
 }
 
-// drawnResponse is like drawnMixture, for randomised response in place of Gaussian noise.
+// drawnResponse is drawnMixture for randomised response in place of Gaussian noise.
 func drawnResponse(q, eps float64) *atoms {
 	u := mathx.LogMix(q, eps)
 	low := -math.Log1p(math.Exp(eps))

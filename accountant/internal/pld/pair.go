@@ -7,7 +7,6 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// kind is a family of pairs. The comments describe the fields a, b and c of Pair.
 type kind int
 
 const (
@@ -93,15 +92,13 @@ func Allocation(steps int64, sigma float64) Pair {
 	return Pair{pairAllocation, float64(steps), sigma, 0}
 }
 
-// Several returns a pair for a record that takes part in k random steps: the distributions, with and without
-// the record, of a sum of functions of all steps' outputs (see func several). The sum is post-processing of
-// the outputs, so this pair bounds epsilon from below.
+// Several returns a pair that bounds epsilon from below for a record in k random steps. It is the pair of a
+// sum over all steps (see type several).
 func Several(steps, k int64, sigma float64) Pair {
 	return Pair{pairSeveral, float64(steps), sigma, float64(k)}
 }
 
-// plain returns another lower bound: the pair of the sum of all outputs, a Gaussian with k shifts. The noise
-// determines which of the two bounds is better.
+// plain returns a second lower bound: the pair of the sum of all outputs, a Gaussian with k shifts.
 func (p Pair) plain() Pair { return Gaussian(p.b, p.c/math.Sqrt(p.a)) }
 
 func (p Pair) tooPlain() bool {

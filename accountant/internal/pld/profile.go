@@ -15,6 +15,8 @@ type profile struct {
 	up     bool
 	// Let x be the distance of a loss above point k. excess[k] is the tilted mean of e^{-lambda x} (1 - e^-x)
 	// over x >= 0. rest[k] is the tilted mean of e^{-(lambda+1) x} over x >= 0.
+
+	// excess[k] and rest[k] are tilted means over the losses above point k.
 	excess, rest []float64
 	weight       float64 // max over x > 0 of w(x) = e^{-lambda x} (1 - e^-x)
 	spread       float64 // bounds sqrt(h sum of w(x)^2) on the lattice and all finer lattices
@@ -44,7 +46,7 @@ func newProfile(t *tilted, lambda float64, up bool) *profile {
 	return p
 }
 
-// delta returns a bound on delta at epsilon eps, including all errors. Errors of losses shift epsilon.
+// delta returns a bound on delta at epsilon eps, including all errors.
 func (p *profile) delta(eps float64) float64 {
 	t := p.t
 	if p.up {
@@ -84,9 +86,10 @@ func (p *profile) delta(eps float64) float64 {
 	return math.Min(1, d)
 }
 
-// epsilon bounds the least epsilon >= 0 that is valid at delta. At the result, delta is small enough for an
-// upper profile, and too large for a lower profile (unless the result is 0).
+// epsilon bounds the least epsilon >= 0 that is valid at delta.
 func (p *profile) epsilon(delta float64) float64 {
+	// At the result, delta is small enough for an upper profile, and too large for a lower profile (unless
+	// the result is 0).
 	if p.up && p.delta(0) <= delta {
 		return 0
 	}
@@ -176,7 +179,6 @@ func (m *Composer) Curve(ctx context.Context, s *Sum, reverse bool) (func(epsilo
 	}, nil
 }
 
-// sides composes both bounds as fit does, concurrently if the memory is enough for both.
 func (q *query) sides(c *convolver, budget *float64) (up, low *profile, err error) {
 	half := c.maxLength / 2
 	if q.foreseen(*budget) <= 0.7*float64(half) && !q.allocates() {
@@ -218,8 +220,7 @@ func (q *query) allocates() bool {
 	return slices.ContainsFunc(q.parts, func(c component) bool { return c.spread != nil })
 }
 
-// fork returns a convolver for another goroutine, with windows of at most most points. It may do as much work
-// as c has left.
+// fork returns a convolver for a second goroutine, with windows of at most most points.
 func (c *convolver) fork(most int) *convolver {
 	f := *c
 	f.maxLength, f.work = most, 0

@@ -31,8 +31,6 @@ func (q *query) moments(lambda float64) (k, k1, k2 float64) {
 	return k, k1, k2
 }
 
-// roughLogDelta approximates log delta at epsilon = K' as if the tilted distribution were normal. Delta is
-// then e^{K - lambda K'} (m(lambda s) - m((lambda+1) s))/sqrt(2 pi), with m the Mills ratio.
 func roughLogDelta(lambda, k, k1, k2 float64) float64 {
 	s := math.Sqrt(k2)
 	gap := mathx.Mills(lambda*s) - mathx.Mills((lambda+1)*s)
@@ -73,10 +71,10 @@ func solve(f func(lambda float64) float64) float64 {
 	return hi
 }
 
-// aimDelta chooses the tilt for the epsilon whose delta is e^logDelta, from the smaller of two guesses of
-// this epsilon. If a few huge losses make up much of delta, the tilted distribution has a second mode and the
-// first guess is bad. The second guess omits rare losses that make up at most half of delta.
+// aimDelta chooses the tilt for the epsilon whose delta is e^logDelta.
 func (q *query) aimDelta(logDelta, gap float64) {
+	// If a few huge losses make up much of delta, the tilted distribution has a second mode and the first
+	// guess is bad. The second guess omits rare losses that make up at most half of delta.
 	q.truncateFor(logDelta, gap)
 	guess := func(r *query, logDelta float64) float64 {
 		_, eps, _ := r.moments(solve(func(l float64) float64 {
@@ -94,9 +92,10 @@ func (q *query) aimDelta(logDelta, gap float64) {
 	q.aim(math.Max(0, eps), logDelta, gap)
 }
 
-// aimEpsilon chooses the tilt for the delta at epsilon eps. Its guess of delta is the larger of two parts:
-// from a single huge loss (jump), and from all but very rare losses.
+// aimEpsilon chooses the tilt for the delta at epsilon eps.
 func (q *query) aimEpsilon(eps, gap float64) {
+	// Its guess of delta is the larger of two parts: from a single huge loss (jump), and from all but very
+	// rare losses.
 	jump := math.Inf(-1)
 	for i := range q.parts {
 		s, n := q.parts[i].roughLaw, math.Log(float64(q.parts[i].count))
@@ -119,9 +118,9 @@ func (q *query) aimEpsilon(eps, gap float64) {
 	q.aim(eps, logDelta, gap)
 }
 
-// truncateFor drops losses that are too rare to affect the result at delta = e^logDelta. If all pairs are
-// Gaussian, it drops fewer losses, because the slope of -log delta is not yet computed.
+// truncateFor drops losses that are too rare to affect the result at delta = e^logDelta.
 func (q *query) truncateFor(logDelta, gap float64) {
+	// If all pairs are Gaussian, it drops fewer losses, because the slope of -log delta is not yet computed.
 	share := errorShare * gap
 	if q.dense() {
 		share *= leastSlope
@@ -151,10 +150,11 @@ func (q *query) chernoff(eps float64) float64 {
 	})
 }
 
-// aim chooses the tilt for a result near (eps, e^logDelta). Errors of the tilted distribution have the weight
-// e^{K(lambda) - lambda eps}/delta, which is least at the tilt of chernoff. For heavy tails, aim chooses a
-// smaller tilt with shorter windows if rounding stays small.
+// aim chooses the tilt for a result near (eps, e^logDelta).
 func (q *query) aim(eps, logDelta, gap float64) {
+	// Errors of the tilted distribution have the weight e^{K(lambda) - lambda eps}/delta, which is least at
+	// the tilt of chernoff. For heavy tails, aim chooses a smaller tilt with shorter windows if rounding
+	// stays small.
 	q.logDelta, q.aimed = logDelta, eps
 	want := errorShare * gap
 	q.truncateFor(logDelta, gap)
@@ -188,8 +188,7 @@ func (q *query) aim(eps, logDelta, gap float64) {
 	q.accuracy = math.Min(1e-6, math.Max(1e-15, slope(best)*want*math.Exp(-math.Max(0, k-best*eps-logDelta))))
 }
 
-// foreseeable reports whether the sum is nearly normal near the result. The slope of -log delta then predicts
-// the width that grids cause.
+// foreseeable reports whether the sum is nearly normal near the result.
 func (q *query) foreseeable(eps, slope float64) bool {
 	const leastSteps, mostSlope, mostSpreads = 1000, 100, 5
 	if q.tilted || eps <= 0 || slope <= leastSlope || slope >= mostSlope || !q.dense() || q.steps() < leastSteps {
@@ -209,8 +208,6 @@ func (q *query) steps() float64 {
 	return steps
 }
 
-// cheapest returns the tilt up to top with the shortest windows. The rounding error of transforms must stay
-// below want, or near the error at the tilt top.
 func (q *query) cheapest(top, eps, want, gap float64) float64 {
 	best, cost := top, math.Inf(1)
 	if top > 0 && len(q.parts) <= 4 {
@@ -239,27 +236,21 @@ func (q *query) cheapest(top, eps, want, gap float64) float64 {
 	return best
 }
 
-// slope returns the approximate slope of -log delta, between leastSlope and 1. The error of epsilon is the
-// relative error of delta divided by this slope. No bound depends on slope.
+// slope approximates the slope of -log delta. No bound depends on it.
 func slope(lambda float64) float64 { return math.Min(1, math.Max(lambda, leastSlope)) }
 
 func (q *query) dense() bool {
 	return !slices.ContainsFunc(q.parts, func(c component) bool { return c.key.kind != pairSampled && c.key.kind != pairGaussian })
 }
 
-// sparse reports whether a few rare losses determine the result. The mean and the spread would then suggest
-// grids that are a hundred times too fine.
 func (q *query) sparse() bool {
 	return !q.reverse && q.steps() < 1000 && q.center < q.aimed/10 && q.dense()
 }
 
-// leastSlope is the least result of slope. Smaller slopes would lengthen windows for little gain.
 const leastSlope = 0.03
 
-// errorShare times the wanted width of epsilon bounds the relative error of delta from dropped tails.
 const errorShare = 0.02
 
-// cost estimates the sum of the window lengths of plan(gap) if tails of mass e^-depth are dropped.
 func (q *query) cost(gap, depth float64) float64 {
 	top, stages := q.plan(gap)
 	side := func(parts []component, sign, scale float64, counts float64) float64 {

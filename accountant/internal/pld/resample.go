@@ -6,22 +6,23 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// mergedOutput is one output with a loss near h*k. Its mass and dev are in units of e^{-lambda*h*k}.
 type mergedOutput struct {
 	k    int
 	mass float64 // mass under P
 	dev  float64 // P - e^{h k} Q: positive if the loss is above h*k
 }
 
-// place puts merged outputs, in increasing k, on the lattice of t. An output whose loss is above its grid
-// point is mixed with a part of the next lower output, and an output whose loss is below its grid point with
-// a part of the next higher output. The mixture has exactly the loss of the grid point. Mixing is
-// post-processing, so the outputs in points dominate the result.
-//
-// If the adjacent output has too little mass, place lowers the loss to a grid point by dropping mass under P.
-// If a loss is closer to its grid point than the argument tolerance, place does not mix. The caller must add
-// tolerance to lossError.
+// place puts merged outputs, in increasing k, on the lattice of t. The caller must add tolerance to
+// lossError.
 func (t *tilted) place(points []mergedOutput, lambda, tolerance float64) {
+	// An output whose loss is above its grid point is mixed with a part of the next lower output, and an
+	// output whose loss is below its grid point with a part of the next higher output. The mixture has
+	// exactly the loss of the grid point. Mixing is post-processing, so the outputs in points dominate the
+	// result.
+	//
+	// If the adjacent output has too little mass, place lowers the loss to a grid point by dropping mass
+	// under P. If a loss is closer to its grid point than the argument tolerance, place does not mix. The
+	// caller must add tolerance to lossError.
 	n := len(points)
 	mixes := make([]mixing, n)
 	var factors [2]pull // for the neighbours below and above
@@ -80,14 +81,16 @@ type mixing struct {
 	ahead  float64
 }
 
-// share computes the part share[i] that output i keeps. Adjacent outputs take the rest:
-//
-//	share[i] + rate[i-1] share[i-1] + rate[i+1] share[i+1] = 1.
-//
-// The adjacent output j = i-1 or j = i+1 takes the part rate[j] share[j] of output i. If it takes nothing
-// from output i, the equation has 0 in place of rate[j]. Both rates of an equation together are at most 0.9.
-// So the only solution has all shares in [0.1, 1], and elimination from one end to the other is stable.
+// share computes the part of its mass that each output keeps. Adjacent outputs take the rest.
 func share(mixes []mixing, points []mergedOutput) {
+	// Adjacent outputs take the rest:
+	//
+	//	share[i] + rate[i-1] share[i-1] + rate[i+1] share[i+1] = 1.
+	//
+	// The adjacent output j = i-1 or j = i+1 takes the part rate[j] share[j] of output i. If it takes nothing
+	// from output i, the equation has 0 in place of rate[j]. Both rates of an equation together are at most
+	// 0.9. So the only solution has all shares in [0.1, 1], and elimination from one end to the other is
+	// stable.
 	taken := func(j int, fromBelow bool) float64 {
 		if j < 0 || j >= len(points) || points[j].dev > 0 != fromBelow {
 			return 0
@@ -120,7 +123,6 @@ func share(mixes []mixing, points []mergedOutput) {
 	}
 }
 
-// pull converts the masses of an output to the units of a grid point that is points grid steps higher.
 type pull struct {
 	points     int
 	unit, rise float64
@@ -137,7 +139,7 @@ func (p pull) of(m mergedOutput) (mass, dev float64) {
 }
 
 // onto moves a distribution to a lattice of step h. If h is a multiple of the old step, the lattices are
-// nested. Otherwise the topmost point keeps its loss.
+// nested.
 func (t *tilted) onto(h, lambda float64, up bool) *tilted {
 	last := len(t.p) - 1
 	out := &tilted{h: h, off: t.off, err: t.err, noise: t.noise, inf: t.inf, logM: t.logM,
@@ -204,11 +206,12 @@ func (t *tilted) onto(h, lambda float64, up bool) *tilted {
 }
 
 // visit assigns every mass of t to a point k of out: the next lower point or, if nearest is set, the nearest
-// point. It multiplies the mass by the two results of weigh for its distance above this point, and calls f(k,
-// a, b) with the sums a and b of the products, in increasing order of k and perhaps several times for one k.
-// The argument period is the number of points of t per step of out if the lattices are nested, and otherwise
-// 0.
+// point.
 func (t *tilted) visit(out *tilted, period int, nearest bool, weigh func(x float64) [2]float64, f func(k int, a, b float64)) {
+	// It multiplies the mass by the two results of weigh for its distance above this point, and calls f(k, a,
+	// b) with the sums a and b of the products, in increasing order of k and perhaps several times for one k.
+	// The argument period is the number of points of t per step of out if the lattices are nested, and
+	// otherwise 0.
 	if period == 0 {
 		for i, mass := range t.p {
 			if mass == 0 {

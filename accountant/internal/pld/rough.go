@@ -7,8 +7,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// roughLaw approximates the loss distribution of one step by hundreds to thousands of points, to choose the
-// tilt and the grid. No bound depends on a roughLaw.
+// roughLaw approximates the loss distribution of one step, to choose the tilt and the grid. No bound depends
+// on it.
 type roughLaw struct{ loss, logw []float64 }
 
 func (s roughLaw) top(lambda float64) float64 {
@@ -21,7 +21,6 @@ func (s roughLaw) top(lambda float64) float64 {
 	return top
 }
 
-// cumulant returns the first result of moments, but faster.
 func (s roughLaw) cumulant(lambda float64) float64 {
 	top, sum := s.top(lambda), 0.0
 	for i, l := range s.loss {
@@ -32,7 +31,6 @@ func (s roughLaw) cumulant(lambda float64) float64 {
 	return top + math.Log(sum)
 }
 
-// moments returns the cumulant at lambda with its first two derivatives.
 func (s roughLaw) moments(lambda float64) (k, k1, k2 float64) {
 	top := s.top(lambda)
 	var few [256]float64 // avoids the heap for most distributions

@@ -6,10 +6,11 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// sampledLaplace is the pair ((1-q)Q + qP, Q) for Laplace noise (P, Q) at sensitivity/scale = epsilon (see
-// exponential). It has atoms at the least and the largest loss, and a density between. Sampling turns a loss
-// l into log(1-q + q e^l). At a grid loss c = log(1-q + q e^m), (1-q)Q + qP - e^c Q equals q (P - e^m Q). So
+// sampledLaplace has atoms at the least and the largest loss, and a density between. Sampling turns a loss l
+// into log(1-q + q e^l). At a grid loss c = log(1-q + q e^m), (1-q)Q + qP - e^c Q equals q (P - e^m Q). So
 // the integrals at c are q times the unsampled integrals at m.
+
+// sampledLaplace is the pair ((1-q)Q + qP, Q) for Laplace noise (P, Q) at sensitivity/scale = epsilon.
 type sampledLaplace struct{ q, epsilon float64 }
 
 func (s sampledLaplace) loss(l float64) float64 { return mathx.LogMix(s.q, l) }
@@ -34,8 +35,7 @@ func (s sampledLaplace) anchor(h float64) float64 {
 	})
 }
 
-// lattice returns a grid point off and a step of about h. The point off is the least loss, or the result of
-// anchor if merge is set. The largest loss is also a grid point.
+// lattice returns a grid point off and a step of about h. The largest loss is also a grid point.
 func (s sampledLaplace) lattice(h float64, merge bool) (off, step float64) {
 	off, hi := s.span()
 	step = (hi - off) / math.Max(1, math.Ceil((hi-off)/h-1e-9))
@@ -88,8 +88,7 @@ func (s sampledLaplace) cells(off, h float64, merge bool, width gridWidths) *cel
 	return c
 }
 
-// half integrates over the losses from to to, before sampling, which are part of the cell [a, b] of losses on
-// the sample.
+// half integrates over unsampled losses in [from, to], a part of the cell [a, b] of sampled losses.
 func (s sampledLaplace) half(from, to, a, b float64) halfCell {
 	if to <= from {
 		return halfCell{scale: math.Inf(-1)}

@@ -9,11 +9,10 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// several is a lower bound for a random allocation of a record to count of the steps. It reduces all outputs
-// to one number. Let r be the likelihood ratio of N(1/sigma, 1) to N(0, 1) for a step, and c = count/steps.
-// The number is the sum over all steps of f = log(1 - c + c r), rounded to a multiple of h. Under Poisson
-// sampling f would be the loss of a step, so this sum has almost all information. The bound is valid for
-// three reasons.
+// several reduces all outputs to one number. Let r be the likelihood ratio of N(1/sigma, 1) to N(0, 1) for a
+// step, and c = count/steps. The number is the sum over all steps of f = log(1 - c + c r), rounded to a
+// multiple of h. Under Poisson sampling f would be the loss of a step, so this sum has almost all
+// information. The bound is valid for three reasons.
 //
 //  1. The number is post-processing of the outputs. So its two distributions, with and without the record,
 //     bound epsilon and delta from below, for any c, h and rounding.
@@ -22,25 +21,26 @@ import (
 //     N(1/sigma, 1).
 //  3. Lower P or higher Q reduce the sum of (P - e^epsilon Q)_+ over the outcomes, also in a composition. So
 //     P is rounded down, Q is rounded up, and P is 0 on outcomes that are not listed.
+
+// several is a lower bound for a random allocation of a record to count of the steps. It reduces all outputs
+// to one number.
 type several struct {
 	steps, count int64
 	sigma        float64
 }
 
 const (
-	// maxSeveral bounds the number of steps, because h grows with it.
+	// maxSeveral bounds the number of steps.
 	maxSeveral = 1e9
-	// maxSeveralNoise bounds the noise multiplier. With more noise Pair.plain is as good.
-	maxSeveralNoise = 1e6
-	// These constants bound the number of lattice points of the sum, and set the approximate number of merged
-	// outcomes.
+	// maxSeveralNoise bounds the noise multiplier. With more noise, Pair.plain is as good.
+	maxSeveralNoise                            = 1e6
 	leastSeveral, mostSeveral, severalOutcomes = 1 << 14, 1 << 18, 1 << 12
 )
 
-// depths returns the negative logs of the tail probabilities towards which distributions are tilted. A
-// Fourier transform has large errors at rare outcomes. If delta is small, a tilt towards these outcomes makes
-// their masses accurate.
+// depths returns the negative logs of the tail probabilities towards which distributions are tilted.
 func (s several) depths(logDelta float64) []float64 {
+	// A Fourier transform has large errors at rare outcomes. If delta is small, a tilt towards these outcomes
+	// makes their masses accurate.
 	const share = 3e-11
 	if logDelta > math.Log(share*float64(s.steps)) {
 		return []float64{0}
@@ -56,8 +56,7 @@ type term struct {
 	slack     float64
 }
 
-// outcomes returns a lower bound on the pair of the sum in one direction, for deltas near e^logDelta. A
-// lattice has at most most points. If nothing is certified, the result has loss 0.
+// outcomes returns a lower bound on the pair of the sum in one direction, for deltas near e^logDelta.
 func (s several) outcomes(ctx context.Context, reverse bool, logDelta float64, most int) *outcomes {
 	depths := s.depths(logDelta)
 	f := s.term(most, logDelta)
@@ -108,10 +107,10 @@ func (s several) outcomes(ctx context.Context, reverse bool, logDelta float64, m
 	return o
 }
 
-// term rounds f to multiples of h. It divides the range of a step's outputs where the rounded value changes.
-// An inexact division changes only the rounding, and the masses stay exact. The first and the last cell
-// include the tails.
+// term rounds f to multiples of h.
 func (s several) term(most int, logDelta float64) *term {
+	// It divides the range of a step's outputs where the rounded value changes. An inexact division changes
+	// only the rounding, and the masses stay exact. The first and the last cell include the tails.
 	m := mixture{float64(s.count) / float64(s.steps), s.sigma}
 	reach := math.Min(math.Max(6, 1+math.Sqrt(-2*logDelta)), 12)
 	shift := 1 / s.sigma
@@ -228,8 +227,10 @@ func (f *term) law(p []float64, lambda float64) *tilted {
 	return t
 }
 
-// tiltedSum is the distribution of the sum of all terms under one tilt. Apart from the errors of t, the ratio
-// of a true mass and p e^(logM - lambda loss) is at most e^slack in either direction.
+// Apart from the errors of t, the ratio of a true mass and p e^(logM - lambda loss) is at most e^slack in
+// either direction.
+
+// tiltedSum is the distribution of the sum of all terms under one tilt.
 type tiltedSum struct {
 	t             *tilted
 	lambda, slack float64
@@ -250,7 +251,6 @@ func (s several) sum(c *convolver, f *term, lambda float64, count int64) (tilted
 	return tiltedSum{t, lambda, float64(s.steps) * one * 1.001}, true
 }
 
-// run returns the total mass of the points in [at, at+run) and its largest error (wrong), in units of e^unit.
 func (s tiltedSum) run(at, run int) (sum, wrong, unit float64) {
 	edge := at // where e^(-lambda loss) is largest
 	if s.lambda < 0 {

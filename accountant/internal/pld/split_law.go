@@ -11,20 +11,16 @@ import (
 )
 
 const (
-	maxSplit = 1 << 18
-	// jumpRate is the mean number of large ratios in a sum.
-	jumpRate = 1e-3
-	// leastSplit is the least number of steps for which large ratios are separated.
+	maxSplit   = 1 << 18
+	jumpRate   = 1e-3
 	leastSplit = 20
-	// leastSplitNoise is the least noise multiplier. With less noise the largest ratios dominate the sum, and
-	// the rounding of transforms hides the rest.
+	// leastSplitNoise is the least noise multiplier for which large ratios are separated.
 	leastSplitNoise = 0.45
 )
 
-// splitLaw computes the same distribution as sumLaw, but separates the few large ratios. Small ratios are on
-// a linear lattice off + d i, which contains all sums of its points. So masses are split only once, and a
-// Fourier transform gives the sum of many ratios. Large ratios are few. They are added one by one, on a
-// geometric grid.
+// Small ratios are on a linear lattice off + d i, which contains all sums of its points. So masses are split
+// only once, and a Fourier transform gives the sum of many ratios. Large ratios are few. They are added one
+// by one, on a geometric grid.
 //
 // A ratio in a cell is assigned at random to one end of the cell, with probabilities that keep the mean. In
 // an upper distribution the ratio moves to this end. In a lower distribution the ratio does not move, and
@@ -36,6 +32,8 @@ const (
 // ratios is smaller than the sum of m' small ratios minus (m'-m) mu. So, for n >= 2, an upper distribution
 // uses t small ratios and subtracts mu from each large ratio. A lower distribution uses t - N small ratios
 // plus N mu, where N is the largest n.
+
+// splitLaw computes the same distribution as sumLaw, but separates the few large ratios.
 type splitLaw struct {
 	steps, sigma float64
 	tail         float64 // probability that may be cut off on either side
@@ -138,8 +136,8 @@ func (a *allocation) newSplit(h, tail float64) *splitLaw {
 	return l
 }
 
-// ratios returns the masses under Q for the left and the right end of the cell of ratios [from, to], and the
-// mass of the cell under P. It omits outputs below zlo or above zhi.
+// ratios returns the masses of a cell of likelihood ratios [from, to]: for its two ends under Q, and in total
+// under P.
 func (m mixture) ratios(from, to, zlo, zhi float64) (left, right, mass, slack float64) {
 	a, b := math.Log(from), math.Log(to)
 	z0, z1 := math.Max(zlo, m.at(a)), math.Min(zhi, m.at(b))
@@ -152,8 +150,7 @@ func (m mixture) ratios(from, to, zlo, zhi float64) (left, right, mass, slack fl
 	return math.Max(0, -s.right*unit/(to-from)), math.Max(0, s.left*unit/(to-from)), s.mass * unit, s.slack
 }
 
-// weigh sets the weights C(t,n) P[small]^(t-n) for all numbers n of large ratios with non-negligible
-// probability.
+// weigh sets the weights C(t,n) P[small]^(t-n) for all likely numbers n of large ratios.
 func (l *splitLaw) weigh(t, tail float64) {
 	l.weights = []float64{math.Exp(t * l.one.logM)}
 	if l.high >= l.end {
@@ -173,8 +170,7 @@ func (l *splitLaw) weigh(t, tail float64) {
 	}
 }
 
-// jump returns the weighted distribution of one large ratio, or of a sum of several large ratios minus their
-// means. The result is a sumLaw with m = 1.
+// jump returns the weighted distribution of one large ratio, or of several large ratios minus their means.
 func (l *splitLaw) jump(several, up bool) *sumLaw {
 	key := jumpKey{several, up}
 	if j := l.jumps[key]; j != nil {
@@ -240,7 +236,7 @@ func (l *splitLaw) large(h, less float64, up bool) *sumLaw {
 }
 
 // sumOfSmall returns the distribution of the sum of n small ratios. If biased is set, the masses of one ratio
-// are multiplied by this ratio.
+// are multiplied by it.
 func (l *splitLaw) sumOfSmall(n float64, biased bool) (*smallSum, error) {
 	key := splitKey{int64(n), biased}
 	if s := l.sums[key]; s != nil {
@@ -258,12 +254,12 @@ func (l *splitLaw) sumOfSmall(n float64, biased bool) (*smallSum, error) {
 	return l.sums[key], nil
 }
 
-// small returns the distribution of the sum of n small ratios and shift on the geometric grid, given that all
-// n are small. The results restQ and restP bound the omitted probabilities. An upper distribution adds the
-// total error of the transforms to restQ and restP. A lower distribution subtracts the possible error of each
-// mass from the first distribution of the pair, and adds it to the second distribution. This correction
-// allows for later combination with large ratios of up to jump.
+// small returns the distribution of the sum of n small ratios and shift on the geometric grid.
 func (l *splitLaw) small(n, shift, jump float64, reverse, up bool) (out *sumLaw, restQ, restP float64, err error) {
+	// The results restQ and restP bound the omitted probabilities. An upper distribution adds the total error
+	// of the transforms to restQ and restP. A lower distribution subtracts the possible error of each mass
+	// from the first distribution of the pair, and adds it to the second distribution. This correction allows
+	// for later combination with large ratios of up to jump.
 	q, err := l.sumOfSmall(n, false)
 	if err != nil {
 		return nil, 0, 0, err
@@ -385,8 +381,7 @@ func (l *sumLaw) with(b *sumLaw) *sumLaw {
 	return &out
 }
 
-// beside returns the distribution of the sum of two independent numbers, from l and from jump, on the grid of
-// l.
+// beside returns the distribution of the sum of two independent numbers, on the grid of l.
 func (l *sumLaw) beside(jump *sumLaw) *sumLaw {
 	h := l.h
 	r := int(math.Round(jump.h / h))

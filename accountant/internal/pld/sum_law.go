@@ -2,9 +2,8 @@ package pld
 
 import "math"
 
-// sumLaw bounds the distribution of a sum of m independent likelihood ratios r = e^{z/sigma - 1/(2 sigma^2)}
-// with z ~ N(0,1). If one of t steps, chosen at random, has the record, the pair is Q = N(0, sigma^2 I) and P
-// = the mean over i of N(e_i, sigma^2 I). So P/Q = (r_1 + .. + r_t)/t.
+// If one of t steps, chosen at random, has the record, the pair is Q = N(0, sigma^2 I) and P = the mean over
+// i of N(e_i, sigma^2 I). So P/Q = (r_1 + .. + r_t)/t.
 //
 // The hockey-stick divergences of both directions are E_Q (P/Q - g)_+ and E_Q (1 - g P/Q)_+. Both are means
 // of convex functions of the sum, also in a composition with other pairs. So a distribution that is larger in
@@ -14,6 +13,9 @@ import "math"
 //
 // Grid point i is e^{h (lo+i)}. An upper sumLaw has its masses on grid points. A lower sumLaw has its masses
 // at m p/q.
+
+// sumLaw bounds the distribution of a sum of m independent likelihood ratios r = e^{z/sigma - 1/(2 sigma^2)}
+// with z ~ N(0,1).
 type sumLaw struct {
 	m    float64
 	h    float64
@@ -29,8 +31,7 @@ type sumLaw struct {
 
 func (l *sumLaw) last() int { return l.lo + len(l.q) - 1 }
 
-// ratioLaw returns the distribution of one ratio. A tail of at most the given probability is dropped on
-// either side.
+// ratioLaw returns the distribution of one ratio, without tails of at most the given probability.
 func ratioLaw(sigma, h, tail float64, up bool, most int) (*sumLaw, error) {
 	m := mixture{1, sigma}
 	reach := math.Sqrt(-2 * math.Log(tail))
@@ -91,8 +92,8 @@ func (l *sumLaw) finer(r int) *sumLaw {
 	return &out
 }
 
-// plus returns the distribution of the sum of two independent terms, on a grid of step h. The steps of both
-// terms must be h times powers of two. The number of products is added to *work.
+// plus returns the distribution of the sum of two independent terms, on a grid of step h. The steps of the
+// terms must be h times powers of two.
 func (l *sumLaw) plus(b *sumLaw, h, tail float64, work *int) *sumLaw {
 	same := l == b
 	step := math.Min(l.h, b.h)
@@ -139,12 +140,13 @@ func (l *sumLaw) plus(b *sumLaw, h, tail float64, work *int) *sumLaw {
 	return out
 }
 
-// add adds to l the sums of a point of big and a point of small that is at least from steps lower. If same is
-// set, small equals big, and each pair of points is visited once and counts twice. The sum of two points that
-// are d steps apart is log1p(e^{-hd}) above the upper point. So its place, and its weights on the two grid
-// points around it, depend only on d. The weights keep the mean. In an upper distribution the mass moves to
-// these grid points. In a lower distribution it is merged with other mass near the same grid point.
+// add adds to l the sums of a point of big and a point of small that is at least from steps lower.
 func (l *sumLaw) add(big, small *sumLaw, from int, same bool, work *int) {
+	// If same is set, small equals big, and each pair of points is visited once and counts twice. The sum of
+	// two points that are d steps apart is log1p(e^{-hd}) above the upper point. So its place, and its
+	// weights on the two grid points around it, depend only on d. The weights keep the mean. In an upper
+	// distribution the mass moves to these grid points. In a lower distribution it is merged with other mass
+	// near the same grid point.
 	h, fine := big.h, l.h
 	r := int(math.Round(h / fine))
 	share, rest := big.m/l.m, small.m/l.m
@@ -194,9 +196,9 @@ func (l *sumLaw) add(big, small *sumLaw, from int, same bool, work *int) {
 	l.addFar(big, small, far, same, work)
 }
 
-// addFar is like add for points so far apart that their sum is less than half a step above the upper point.
-// The weight of the right grid point is e^{-hd}/(e^fine - 1), a geometric series in d.
+// addFar is add for points so far apart that their sum is less than half a step above the upper point.
 func (l *sumLaw) addFar(big, small *sumLaw, far int, same bool, work *int) {
+	// The weight of the right grid point is e^{-hd}/(e^fine - 1), a geometric series in d.
 	r := int(math.Round(big.h / l.h))
 	share, rest := big.m/l.m, small.m/l.m
 	decay, enter := math.Exp(-big.h), math.Exp(-big.h*float64(far))/math.Expm1(l.h)
@@ -235,10 +237,10 @@ func (l *sumLaw) addFar(big, small *sumLaw, far int, same bool, work *int) {
 }
 
 // cut drops grid points in tails of at most the given probability, under Q at the lower end and under P at
-// the upper end. An upper distribution splits the lower tail between the first point and 0, and the upper
-// tail between the last point and infinity. A lower distribution merges each tail with the first or last
-// point.
+// the upper end.
 func (l *sumLaw) cut(tail float64) {
+	// An upper distribution splits the lower tail between the first point and 0, and the upper tail between
+	// the last point and infinity. A lower distribution merges each tail with the first or last point.
 	first, last := 0, len(l.q)-1
 	for sum := l.q[0]; first < last && sum <= tail; sum += l.q[first] {
 		first++

@@ -6,12 +6,13 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// tilted is a measure on the lattice off + h*k, k = lo, lo+1, ... It is stored as the probability
-// distribution proportional to e^{lambda*loss} times the measure. Point k has mass p[k-lo] * e^{logM -
-// lambda*loss(k)}.
+// tilted is stored as the probability distribution proportional to e^{lambda*loss} times the measure. Point k
+// has mass p[k-lo] * e^{logM - lambda*loss(k)}.
 //
 // All distributions of a composition share lambda. A tilted distribution is accurate to rounding near its
 // mean, where original probabilities may be tiny (exponential tilting; Chernoff's change of measure).
+
+// tilted is a measure on the lattice off + h*k, k = lo, lo+1, ...
 type tilted struct {
 	h, off float64
 	lo     int
@@ -19,16 +20,14 @@ type tilted struct {
 	logM   float64
 	// err bounds the sum of |p - exact p| over the lattice.
 	err float64
-	// noise bounds sqrt(sum (p - exact p)^2 / h) of another error: the noise of transforms in the whole
-	// window.
+	// noise bounds sqrt(sum (p - exact p)^2 / h) of a second error, the noise of transforms.
 	noise float64
 	// most bounds the noise |p - exact p| at each point, after the last convolution.
 	most   float64
 	length int // length of the window of the last convolution
 	pieces int // pieces of the integration of one step
 	// inf is the mass at infinite loss. It is not tilted and not part of p.
-	inf float64
-	// lossError bounds the rounding error of one loss.
+	inf       float64
 	lossError float64
 
 	mean, variance float64
@@ -112,8 +111,7 @@ func (t *tilted) cumulant(s float64) float64 {
 	return math.Log(sum*(1+float64(len(t.p))*0x1p-52)) + s*(t.loss(at)-t.mean)
 }
 
-// thin returns an approximate distribution of the distance from the mean. It merges points into runs, which
-// are longer farther from the mean. No bound depends on the result.
+// thin approximates the distribution of the distance from the mean. No bound depends on the result.
 func (t *tilted) thin() roughLaw {
 	const fine = 16 // a run is as long as this fraction of its distance from the mean
 	var s roughLaw
@@ -138,10 +136,11 @@ func (t *tilted) thin() roughLaw {
 	return s
 }
 
-// upper returns a distribution on the grid that dominates the cells. It splits the mass of a cell between its
-// two ends so that P and Q keep their masses (connect the dots; Doroshenko, Ghazi, Kamath, Kumar, Manurangsi
-// 2022). The mass outside the cells moves to a larger loss, perhaps +Inf. Every mass is rounded up.
+// upper returns a distribution on the grid that dominates the cells.
 func (c *cells) upper(lambda float64) *tilted {
+	// It splits the mass of a cell between its two ends so that P and Q keep their masses (connect the dots;
+	// Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022). The mass outside the cells moves to a larger loss,
+	// perhaps +Inf. Every mass is rounded up.
 	t := c.empty()
 	base := c.unit(lambda)
 	add := func(g int, x, slack, unit float64) {
@@ -204,10 +203,10 @@ func (c *cells) unit(lambda float64) float64 {
 	return base
 }
 
-// lower returns a distribution on the grid that the cells dominate. It merges outputs near the same grid
-// point. Then it mixes the merged outputs, so that each has exactly a grid loss. Both steps are
-// post-processing. The mass outside the grid is dropped.
+// lower returns a distribution on the grid that the cells dominate.
 func (c *cells) lower(lambda float64) *tilted {
+	// It merges outputs near the same grid point. Then it mixes the merged outputs, so that each has exactly
+	// a grid loss. Both steps are post-processing. The mass outside the grid is dropped.
 	t := c.empty()
 	base := c.unit(lambda)
 	last := len(c.grid) - 1
