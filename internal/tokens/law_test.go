@@ -35,13 +35,19 @@ func dense(c Counts) aggregate.Histogram {
 	return testkit.Must(aggregate.NewHistogram(all))
 }
 
-// exps returns the probabilities of all tokens, then of declining.
-func exps(law aggregate.Law) []float64 {
-	p := make([]float64, 0, len(law.LogLabels)+1)
-	for _, l := range append(slices.Clone(law.LogLabels), law.LogDeclined) {
+func exps(logs []float64) (p []float64) {
+	for _, l := range logs {
 		p = append(p, math.Exp(l))
 	}
 	return p
+}
+
+// lawOf returns the log probabilities of all tokens, then of declining.
+func lawOf(m interface {
+	Law(aggregate.Histogram) (aggregate.Law, error)
+}, c Counts) []float64 {
+	law := testkit.Must(m.Law(dense(c)))
+	return append(law.LogLabels, law.LogDeclined)
 }
 
 // sparseLaw returns the law of a token that wins by listed noise and one pair (x, i) of
@@ -102,7 +108,7 @@ var laws = []struct {
 // TestSparseLaw: the law of a sparse answer is that of the dense mechanism.
 func TestSparseLaw(t *testing.T) {
 	for _, c := range laws {
-		want := exps(testkit.Must(testkit.Must(aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: c.sigma, Queries: 1})).Law(dense(c.counts))))
+		want := exps(lawOf(testkit.Must(aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: c.sigma, Queries: 1})), c.counts))
 		got := sparseLaw(c.counts, c.sigma)
 		for token, p := range got {
 			require.InDelta(t, want[token], p, 1e-12, "%v %d", c.counts, token)
@@ -141,51 +147,27 @@ func TestDraws(t *testing.T) {
 	for i, c := range laws {
 		t.Run(fmt.Sprint("gnmax ", i), func(t *testing.T) {
 			cfg := aggregate.GNMaxConfig{Sigma: c.sigma, Queries: 1}
-			law := exps(testkit.Must(testkit.Must(aggregate.NewGNMax(cfg)).Law(dense(c.counts))))
+			law := exps(lawOf(testkit.Must(aggregate.NewGNMax(cfg)), c.counts))
 			requireLaw(t, observe(t, testkit.Must(NewGNMax(cfg)), Input{Counts: c.counts}, n, c.counts.Size), law)
 		})
 		t.Run(fmt.Sprint("confident ", i), func(t *testing.T) {
 			cfg := aggregate.ConfidentGNMaxConfig{Threshold: 4.5, Sigma1: 3, Sigma2: c.sigma, Queries: 1, Answers: 1}
-			law := exps(testkit.Must(testkit.Must(aggregate.NewConfidentGNMax(cfg)).Law(dense(c.counts))))
+			law := exps(lawOf(testkit.Must(aggregate.NewConfidentGNMax(cfg)), c.counts))
 			requireLaw(t, observe(t, testkit.Must(NewConfident(cfg)), Input{Counts: c.counts}, n/4, c.counts.Size), law)
 		})
 		if c.counts.Size > 3 && c.counts.Size < 1000 {
 			t.Run(fmt.Sprint("limited ", i), func(t *testing.T) {
 				m := testkit.Must(NewLimited(LimitedConfig{Scale: 1.7, Domain: 3, Margin: 3, Queries: 1}))
-				requireLaw(t, observe(t, m, Input{Counts: c.counts}, n/4, c.counts.Size), m.law(c.counts))
+				requireLaw(t, observe(t, m, Input{Counts: c.counts}, n/4, c.counts.Size), exps(limitedLaw(m.cfg, c.counts)))
 			})
 		}
 	}
 	t.Run("clipped", func(t *testing.T) {
 		m := testkit.Must(NewClipped(ClippedConfig{Clip: 2, Steps: 5, Teachers: 3, Temperature: 0.6, Queries: 1}))
 		in := Input{List: []int{0, 1, 2, 3, 4}, Base: []int64{0, -3, -12, 4, -40}, Scores: []int64{3, 15, -2, -15, 0}}
-		law, sum := make([]float64, 6), 0.0
-		for i := range in.List {
-			law[i] = math.Exp(float64(in.Base[i]+in.Scores[i]) / (0.6 * 3 * 5 / 2))
-			sum += law[i]
-		}
-		for i := range law {
-			law[i] /= sum
-		}
+		law := append(exps(clippedLaw(0.6*3*5/2, in.Base, [][]int64{in.Scores})), 0)
 		requireLaw(t, observe(t, m, in, n/4, 5), law)
 	})
-}
-
-// law returns the law of an answer by its definition.
-func (m *Limited) law(c Counts) []float64 {
-	ranked, law, sum := c.first(nil, m.cfg.Domain+1), make([]float64, c.Size+1), 0.0
-	for i, r := range ranked {
-		token := r.token
-		if i == m.cfg.Domain {
-			token, r.votes = c.Size, r.votes+m.cfg.Margin
-		}
-		law[token] = math.Exp(float64(r.votes-ranked[0].votes) / m.cfg.Scale)
-		sum += law[token]
-	}
-	for i := range law {
-		law[i] /= sum
-	}
-	return law
 }
 
 // TestScreenDraws: the transcripts of a screen have the law of a sparse vector with one-sided noise.

@@ -156,13 +156,9 @@ func argmaxWorld(r *rand.Rand) world {
 			Threshold: 5 * r.Float64(), Sigma1: 0.4 + 2*r.Float64(), Sigma2: 0.4 + 2*r.Float64(), Queries: 1, Answers: 1}))
 		m, exact = c, c.dense
 	}
-	law := func(votes []int) []float64 {
-		l := testkit.Must(exact.Law(dense(sparse(votes))))
-		return append(l.LogLabels, l.LogDeclined)
-	}
-	w := world{event: m.Event(), here: law(votes)}
+	w := world{event: m.Event(), here: lawOf(exact, sparse(votes))}
 	for _, other := range changed(votes, true) {
-		w.there = append(w.there, law(other))
+		w.there = append(w.there, lawOf(exact, sparse(other)))
 	}
 	return w
 }
