@@ -1,7 +1,15 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -60,4 +68,47 @@ func TestDiversity(t *testing.T) {
 	mean, coordinated, independent := entropy[0], entropy[1], entropy[3]
 	require.InDelta(t, mean, coordinated, .3)
 	require.Less(t, independent, mean/2)
+}
+
+// TestDoor replays 5,000 tokens through `pate serve` on the standard input. At noise 5, far more than half of
+// the answers are right for any plausible noise. A restart gives the same answers.
+func TestDoor(t *testing.T) {
+	tr, dir := testkit.Must(readTrace()), t.TempDir()
+	pate := filepath.Join(dir, "pate")
+	out, err := exec.Command("go", "build", "-o", pate, "../../cmd/pate").CombinedOutput()
+	require.NoError(t, err, string(out))
+	var requests strings.Builder
+	questions := tr.inputs(nil)
+	for query := range 5000 {
+		votes := map[int]int64{}
+		counts := questions[query%len(questions)].Counts
+		for i, token := range counts.Tokens {
+			votes[token] = counts.Votes[i]
+		}
+		fmt.Fprintf(&requests, "{\"query\":%d,\"votes\":%s}\n", query, testkit.Must(json.Marshal(votes)))
+	}
+	var first []int
+	for range 2 {
+		cmd := exec.Command(pate, "serve", "--out", filepath.Join(dir, "run"), "--mechanism", "gnmax", "--vocabulary", fmt.Sprint(tr.vocabulary),
+			"--queries", "5000", "--sigma", "5", "--epsilon", "500")
+		cmd.Env, cmd.Stdin = append(os.Environ(), "XDG_STATE_HOME="+filepath.Join(dir, "state")), strings.NewReader(requests.String())
+		var failure strings.Builder
+		cmd.Stderr = &failure
+		replies, err := cmd.Output()
+		require.NoError(t, err, failure.String())
+		answers := json.NewDecoder(bytes.NewReader(replies))
+		var got []int
+		right := 0
+		for query := range 5000 {
+			var a struct{ Query, Token int }
+			require.NoError(t, answers.Decode(&a))
+			require.Equal(t, query, a.Query)
+			if got = append(got, a.Token); a.Token == tr.steps[query%len(questions)].most() {
+				right++
+			}
+		}
+		require.Greater(t, right, 3500)
+		require.True(t, first == nil || slices.Equal(first, got))
+		first = got
+	}
 }
