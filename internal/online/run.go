@@ -130,6 +130,9 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	}
 	r := run.Run{File: file, Kind: kind, Key: s.folder.Key, Plan: s.plan, Stages: []run.Stage{{Out: out, Mode: mode,
 		Draw: func(r []*ledger.Reservation, key rng.Key, out io.Writer) error { return s.draw(ctx, r[0], key, out) }}}}
+	if s.voters != nil {
+		r.Units = run.Units{N: s.Terms.Quota.Units, Noun: s.Terms.Unit + "s"}
+	}
 	if s.session, err = alone(ctx, file.Path, r.Open); err != nil {
 		return result, err
 	}

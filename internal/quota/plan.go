@@ -40,7 +40,11 @@ func (t Terms) Choose(least aggregate.LeastNoise) (Terms, error) {
 		return t, fmt.Errorf("quota: %d units, %d questions and %d classes are too few", t.Units, t.Questions, t.Classes)
 	}
 	noise := func(votes int) (float64, error) {
-		return least.Find(func(sigma float64) (accountant.Event, error) { return event(sigma, votes), nil })
+		sigma, err := least.Find(func(sigma float64) (accountant.Event, error) { return event(sigma, votes), nil })
+		if errors.Is(err, accountant.ErrNoBracket) { // nothing fits
+			return math.Inf(1), nil
+		}
+		return sigma, err
 	}
 	questions := float64(t.Questions) / float64(t.Units)
 	if t.Votes == 0 {

@@ -125,6 +125,8 @@ func TestPlan(t *testing.T) {
 	}
 	require.ErrorIs(t, testkit.Err(Terms{Units: 100, Questions: 2000, Config: Config{Classes: 9}}.Choose(least)), ErrFutile)
 	require.Error(t, testkit.Err(Terms{}.Choose(least)))
+	spent := func(func(float64) (accountant.Event, error)) (float64, error) { return 0, accountant.ErrNoBracket }
+	require.ErrorIs(t, testkit.Err(Terms{Units: 100, Questions: 2, Config: Config{Classes: 2}}.Choose(spent)), ErrFutile)
 
 	s := Sample{X: dense.New(1000, 1), Terms: Terms{Questions: 100, Config: Config{Votes: 10}}}
 	for i := range s.X.Data {
