@@ -1,6 +1,7 @@
 package statement
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -12,10 +13,11 @@ import (
 
 // Facts are facts beside a ledger. They depend on public and released data alone.
 type Facts struct {
-	// Audit has results of `pate audit`. New keeps those about mechanisms of the ledger.
+	// Audit has results of `pate audit`. New keeps those about mechanisms of the ledger, and those about a program
+	// (without Target) whose claim is the budget of the ledger.
 	Audit []struct {
-		Target  string  `json:"target"`
-		Method  string  `json:"method"`
+		Target  string  `json:"target,omitempty"`
+		Method  string  `json:"method,omitempty"`
 		Epsilon float64 `json:"epsilon"` // the claim
 		Delta   float64 `json:"delta"`
 		Lower   float64 `json:"epsilon_lower"`
@@ -53,8 +55,9 @@ type Share struct {
 	Right int    `json:"right"`
 }
 
-var audits = map[string]string{"confident": "threshold", "interactive": "threshold", "permute-and-flip": "exponential",
-	"dpsgd": "poisson_sampled", "sparse-vector": "pure", "propose-test-release": "with_failure"}
+var audits = map[string]string{"confident": "threshold", "interactive": "threshold", "permute-and-flip": "pure",
+	"dpsgd": "poisson_sampled", "sparse-vector": "pure", "propose-test-release": "with_failure", "silos": "discrete_gaussian",
+	"silos-shared": "group"}
 
 func (s *Statement) charges(kind string) bool {
 	text, err := json.Marshal(s.Schedule)
@@ -70,26 +73,30 @@ func (s *Statement) keepAudits() error {
 		if !known {
 			kind = strings.ReplaceAll(a.Target, "-", "_")
 		}
-		if !s.charges(kind) {
+		program := a.Target == "" && a.Epsilon == float64(*s.Budget.Epsilon) && a.Delta == s.Budget.Delta
+		if !program && (a.Target == "" || !s.charges(kind)) {
 			continue
 		}
 		if a.Refuted {
-			return &fault.Error{What: "the audit refutes a claim about " + a.Target, Why: "the ledger charges this mechanism",
+			return &fault.Error{What: "the audit refutes a claim about " + audited(a.Target), Why: "the ledger charges this claim",
 				Fix: "release nothing, and report the audit (SECURITY.md)", Check: true}
 		}
 		s.Audit = append(s.Audit, a)
 	}
 	if len(all) > 0 && len(s.Audit) == 0 {
 		return &fault.Error{What: "the audit has no result about a mechanism of the ledger", Why: "a statement has evidence about its own mechanisms",
-			Fix: "audit a mechanism of the ledger: pate audit --suite NAME --format json"}
+			Fix: "audit a mechanism of the ledger (pate audit --suite NAME --format json), or a program with the budget of the ledger as its claim"}
 	}
 	return nil
 }
 
+func audited(target string) string { return cmp.Or(target, "a program") }
+
 // Audited describes each audit in a sentence.
 func (s *Statement) Audited() (lines []string) {
 	for _, a := range s.Audit {
-		lines = append(lines, fmt.Sprintf("%s, by %s: ε is at least %s, and the claim is %s, at δ = %s", Plain(a.Target), Plain(a.Method),
+		lines = append(lines, fmt.Sprintf("%s, by %s: ε is at least %s, and the claim is %s, at δ = %s", Plain(audited(a.Target)),
+			Plain(cmp.Or(a.Method, "runs of its command")),
 			digits(a.Lower), most(a.Epsilon), exact(a.Delta)))
 	}
 	return lines

@@ -172,7 +172,9 @@ func TestFactsStandInEveryFormat(t *testing.T) {
 		require.True(t, checked.Rewritten, name)
 		require.Equal(t, s.Facts, checked.Facts, name)
 	}
-	for wrong, why := range map[string]string{`[{"target": "dpsgd"}]`: "no result about a mechanism", `[{"target": "gnmax", "refuted": true}]`: "refutes a claim"} {
+	for wrong, why := range map[string]string{`[{"target": "dpsgd"}]`: "no result about a mechanism", `[{"target": "gnmax", "refuted": true}]`: "refutes a claim",
+		`[{"epsilon": 1e9, "delta": 1e-5}]`: "no result about", `[{"epsilon": EPSILON, "delta": DELTA, "refuted": true}]`: "claim about a program"} {
+		wrong = strings.NewReplacer("EPSILON", fmt.Sprint(config.Epsilon), "DELTA", fmt.Sprint(config.Delta)).Replace(wrong)
 		_, err := of(wrong, statement.Facts{})
 		require.ErrorContains(t, err, why)
 	}

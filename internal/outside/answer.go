@@ -20,8 +20,8 @@ var seed = maphash.MakeSeed()
 
 // Outcome returns what an audit compares: each label with its query, the failure or the number of rows, and a
 // hash of the whole text. groups[q] is the same for queries with equal votes, whose labels have equal
-// distributions. Rows without a query form a sample, whose order has no meaning. The mean of each column of
-// numbers, over equal queries or the sample, is compared too. Text that is neither JSON nor CSV has only its
+// distributions. Rows without a query form a sample, whose order has no meaning. Means of columns of
+// numbers, over equal queries or the sample, are compared too. Text that is neither JSON nor CSV has only its
 // hash.
 func (a Answer) Outcome(groups []int) (o audit.Outcome[string]) {
 	add := func(format string, args ...any) {
@@ -41,8 +41,10 @@ func (a Answer) Outcome(groups []int) (o audit.Outcome[string]) {
 		}
 		x, err := strconv.ParseFloat(value, 64)
 		if whole := x == math.Trunc(x); err == nil && !math.IsNaN(x) && (group < 0 || !whole) {
-			mean := fmt.Sprintf("query %d: mean %s", group, name)
-			sums[mean] = [2]float64{sums[mean][0] + x, sums[mean][1] + 1}
+			for _, of := range []string{name, "of all columns"} {
+				mean := fmt.Sprintf("query %d: mean %s", group, of)
+				sums[mean] = [2]float64{sums[mean][0] + x, sums[mean][1] + 1}
+			}
 			if !whole { // two digits are kept, because a value that occurs only once is no evidence
 				value = strconv.FormatFloat(x, 'e', 1, 64)
 			}

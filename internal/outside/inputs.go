@@ -145,7 +145,7 @@ func Tables(file []byte, label string, copies int) (pairs []Pair, err error) {
 		at := 1 + i/2*(len(rows)-2)
 		canary, names := slices.Clone(rows[at]), slices.Clone(rows[0])
 		for c, cell := range canary {
-			if _, err := strconv.ParseFloat(cell, 64); err == nil && i%2 == 1 && c != column {
+			if _, err := strconv.ParseFloat(cell, 64); err == nil && i%2 == 0 && c != column {
 				canary[c] = "1e6"
 			}
 		}

@@ -116,6 +116,9 @@ func (f *statementFlags) options(ledgerPath string) (statement.Options, error) {
 		if err == nil {
 			err = json.Unmarshal(text, &in)
 		}
+		if err == nil && strings.HasPrefix(in.Schema, "pate.audit-outside/") { // one result, without a list
+			in.Schema, err = "pate.audit/", json.Unmarshal(slices.Concat([]byte(`{"results":[`), text, []byte("]}")), &in)
+		}
 		if err != nil || !strings.HasPrefix(in.Schema, "pate.audit/") {
 			return opt, shell.InputError(fmt.Errorf("--audit %s: is not a JSON file of pate audit", f.audit), "the statement lists its lower bounds",
 				"pate audit --format json > audit.json", "statement")
