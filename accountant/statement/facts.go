@@ -13,8 +13,8 @@ import (
 
 // Facts are facts beside a ledger. They depend on public and released data alone.
 type Facts struct {
-	// Audit has results of `pate audit`. New keeps those about mechanisms of the ledger, and those about a program
-	// (without Target) whose claim is the budget of the ledger.
+	// Audit has results of `pate audit`. New keeps those about mechanisms of the ledger. A result without Target
+	// is about a program, and is kept if its claim is the budget of the ledger.
 	Audit []struct {
 		Target  string  `json:"target,omitempty"`
 		Method  string  `json:"method,omitempty"`

@@ -3,9 +3,6 @@ package controls
 import (
 	"context"
 	"fmt"
-	"math"
-
-	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
@@ -37,30 +34,19 @@ func canaries(name string, cfg dpsgd.Config, model func(dpsgd.Model) dpsgd.Model
 	// iterate. The claim is the cost of cfg, the training uses the noise multiplier noise, and the function
 	// model wraps the trained model.
 	//
-	// The auditor guesses only for the tenth of the canaries with the highest and the lowest scores. A score
-	// is the log-likelihood ratio of the weights of the canary's feature. A step changes these weights by
-	// noise around 0, or around a clipped gradient if the canary is sampled.
+	// The auditor guesses only for the tenth of the canaries with the highest and the lowest scores.
 	return Target{Name: name, Method: ByCanaries, On: fmt.Sprintf("%d canaries, each in or out", canaryCount),
 		audit: func(ctx context.Context, e effort) (audit.Finding, error) {
 			coins, in := e.coins(canaryCount)
-			data := dpsgd.Data{
-				X: blas32.General{Rows: coins, Cols: canaryCount, Stride: canaryCount, Data: make([]float32, coins*canaryCount)},
-				Y: make([]int, coins),
-			}
-			row := 0
-			for i, present := range in {
-				if present {
-					data.X.Data[row*canaryCount+i] = canaryWeight
-					row++
-				}
-			}
+			none := labelled{classes: 2}
+			data := withCanaries(none, canaryWeight, coins, in)
 			softmax := must(nn.NewSoftmax(canaryCount, 2))
 			run := cfg
 			run.NoiseMultiplier = noise
 			run.LearningRate = canaryRate * run.SamplingProbability * float64(coins)
-			w := watch{cfg: run, weights: softmax.Parameters(), before: make([]float64, canaryCount), scores: make([]float64, canaryCount)}
+			w := newWeightWatch(run, softmax.Parameters(), none, data.X, canaryWeight)
 			claim := profile(cfg.Event(), accountant.AddRemove)
-			return e.guess(ctx, claim, model(softmax), data, run, func(float64) []float64 { return w.look() }, in, canaryCount/10)
+			return e.guess(ctx, claim, model(softmax), data, run, w.look, in, canaryCount/10)
 		}}
 }
 
@@ -99,22 +85,4 @@ func (e effort) guess(ctx context.Context, claim claimer, model dpsgd.Model, dat
 		return audit.Finding{}, err
 	}
 	return audit.OneRun(g, claimed, e.alpha)
-}
-
-type watch struct {
-	cfg     dpsgd.Config
-	weights []float32 // current weights of the first class, then of the second class
-	before  []float64
-	scores  []float64
-}
-
-func (w *watch) look() []float64 {
-	q, sigma := w.cfg.SamplingProbability, w.cfg.NoiseMultiplier
-	for i := range w.scores {
-		now := (float64(w.weights[i]) - float64(w.weights[canaryCount+i])) / math.Sqrt2
-		x := (now - w.before[i]) / (canaryRate * w.cfg.ClipNorm) // noise around 1 if the canary was sampled, otherwise around 0
-		w.before[i] = now
-		w.scores[i] += math.Log1p(q * math.Expm1((2*x-1)/(2*sigma*sigma)))
-	}
-	return w.scores
 }

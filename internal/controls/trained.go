@@ -66,7 +66,8 @@ func (t trained) audit(ctx context.Context, e effort) (audit.Finding, error) {
 		return audit.Finding{}, err
 	}
 	present, in := e.coins(t.canaries)
-	data := withCanaries(images, present, in)
+	size := math.Sqrt(float64(images.x.Cols)) // the norm of a whole image
+	data := withCanaries(images, size, present, in)
 	cfg, err := t.config(ctx, images)
 	if err != nil {
 		return audit.Finding{}, err
@@ -83,7 +84,7 @@ func (t trained) audit(ctx context.Context, e effort) (audit.Finding, error) {
 	if err != nil {
 		return audit.Finding{}, err
 	}
-	w := newWeightWatch(cfg, model.Parameters(), images, data.X)
+	w := newWeightWatch(cfg, model.Parameters(), images, data.X, size)
 	return e.guess(ctx, claim, model, data, cfg, w.look, in, t.guesses)
 }
 
@@ -132,7 +133,8 @@ func (t trained) images(ctx context.Context) (labelled, error) {
 	return images, err
 }
 
-func withCanaries(images labelled, present int, in []bool) dpsgd.Data {
+// withCanaries adds one column for every canary, and one row of class 0 for each canary in the data.
+func withCanaries(images labelled, size float64, present int, in []bool) dpsgd.Data {
 	n, d := images.x.Rows, images.x.Cols
 	cols := d + len(in)
 	data := dpsgd.Data{
@@ -145,15 +147,13 @@ func withCanaries(images labelled, present int, in []bool) dpsgd.Data {
 	row := n
 	for i, v := range in {
 		if v {
-			data.X.Data[row*cols+d+i] = canarySize(images)
+			data.X.Data[row*cols+d+i] = float32(size)
 			row++
 		}
 	}
 	data.Y = data.Y[:n+present] // canaries have class 0
 	return data
 }
-
-func canarySize(images labelled) float32 { return float32(math.Sqrt(float64(images.x.Cols))) }
 
 // weightWatch computes the gradient of a step from the iterates and the momentum. In the direction of a
 // canary the gradient is noise around 0, or around the clipped gradient if the canary was sampled.
@@ -173,14 +173,14 @@ type weightWatch struct {
 	size                 float64
 }
 
-func newWeightWatch(cfg dpsgd.Config, live []float32, images labelled, x blas32.General) *weightWatch {
+func newWeightWatch(cfg dpsgd.Config, live []float32, images labelled, x blas32.General, size float64) *weightWatch {
 	return &weightWatch{
 		cfg:      cfg,
 		clip:     dpsgd.Clip{Norms: []float64{cfg.ClipNorm}, Stabilizer: cfg.Clipping.Stabilizer},
 		expected: cfg.SamplingProbability * float64(x.Rows),
 		live:     live, before: make([]float64, len(live)), velocity: make([]float64, len(live)),
 		scores: make([]float64, x.Cols-images.x.Cols),
-		cols:   x.Cols, first: images.x.Cols, classes: images.classes, size: float64(canarySize(images)),
+		cols:   x.Cols, first: images.x.Cols, classes: images.classes, size: float64(float32(size)),
 	}
 }
 

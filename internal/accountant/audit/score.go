@@ -32,27 +32,22 @@ type feature[F comparable] struct {
 	side string // of the median, or "" for a label
 }
 
-func (e *Event[F]) features(o Outcome[F]) func(yield func(feature[F]) bool) {
-	return func(yield func(feature[F]) bool) {
-		for _, l := range o.Labels {
-			if !yield(feature[F]{l, ""}) {
-				return
-			}
-		}
-		for name, x := range o.Numbers {
-			side := " below "
-			if x >= e.medians[name] {
-				side = " from "
-			}
-			if !yield(feature[F]{name, side}) {
-				return
-			}
-		}
+func (e *Event[F]) features(o Outcome[F]) (all []feature[F]) {
+	for _, l := range o.Labels {
+		all = append(all, feature[F]{l, ""})
 	}
+	for name, x := range o.Numbers {
+		side := " below "
+		if x >= e.medians[name] {
+			side = " from "
+		}
+		all = append(all, feature[F]{name, side})
+	}
+	return all
 }
 
 func (e *Event[F]) score(o Outcome[F]) (sum float64) {
-	for f := range e.features(o) {
+	for _, f := range e.features(o) {
 		sum += e.weights[f]
 	}
 	if e.Swapped {
@@ -78,17 +73,16 @@ func (e *Event[F]) expected() (on, beside float64) {
 
 // String returns the feature with the largest weight.
 func (e Event[F]) String() (name string) {
-	sign := 1.0
-	if e.Swapped {
-		sign = -1
-	}
 	best := math.Inf(-1)
 	for f, w := range e.weights {
 		text := fmt.Sprint(f.of)
 		if f.side != "" {
 			text = fmt.Sprintf("%v%s%.4g", f.of, f.side, e.medians[f.of])
 		}
-		if w *= sign; w > best || w == best && text < name {
+		if e.Swapped {
+			w = -w
+		}
+		if w > best || w == best && text < name {
 			best, name = w, text
 		}
 	}
@@ -152,7 +146,7 @@ func estimated[F comparable](runs [2][]Outcome[F]) Event[F] {
 	}
 	for side := range runs {
 		for _, o := range runs[side] {
-			for f := range e.features(o) {
+			for _, f := range e.features(o) {
 				if counts[f] == nil {
 					counts[f] = new([2]float64)
 				}
