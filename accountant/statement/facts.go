@@ -13,8 +13,8 @@ import (
 
 // Facts are facts beside a ledger. They depend on public and released data alone.
 type Facts struct {
-	// Audit has results of `pate audit`. New keeps those about mechanisms of the ledger. A result without Target
-	// is about a program, and is kept if its claim is the budget of the ledger.
+	// Audit has results of `pate audit`. New keeps those about mechanisms of the ledger. A result without a
+	// Target is about a program. New keeps it if its claim is the budget of the ledger.
 	Audit []struct {
 		Target  string  `json:"target,omitempty"`
 		Method  string  `json:"method,omitempty"`
