@@ -100,7 +100,7 @@ func learn[F comparable](runs [2][]Outcome[F], delta, alpha float64, tests int) 
 	}
 	best.Value = math.Inf(-1)
 	e.runs = len(scored[0])
-	// z is the width of the limits in the tests, but at least 2, so that chance selects no rare event or input.
+	// z is the width of the limits in the tests. It is at least 2, or chance would choose rare events.
 	z := math.Max(2, math.Sqrt(-2*math.Log(alpha)*float64(e.runs)/float64(max(1, tests))))
 	for range 2 {
 		var scores [2][]float64
