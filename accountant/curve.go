@@ -343,6 +343,7 @@ func (m *ratioMoments) quadrature(l float64) float64 {
 	// The moment is E |e^u - 1|^l with u = z/sigma - 1/(2 sigma^2), by the trapezoid rule in z = x/sigma. The
 	// integrand is entire. On the line Im z = y it is at most e^{y^2} times its size on the real line. So the
 	// error is below 1e-60. The peaks are at |z| near sqrt(l), at z near l/sigma, or between.
+
 	const step = 0.2
 	reach := math.Sqrt(l) + 10
 	left, right := int(-reach/step), int((l/m.sigma+reach)/step)+1

@@ -191,6 +191,7 @@ func convexBound(at func(epsilon float64) riskPoint, best riskPoint, fpr float64
 	// It finds a point on each side of best with a value of at least best.Upper. Beyond these points the
 	// function is at least best.Upper, by convexity. Between two adjacent points, the function lies above two
 	// lines. Each line runs through one of the points and the next point outside.
+
 	const close, most = 3e-7, 2000
 	bound := best.Upper
 	points := []riskPoint{best}

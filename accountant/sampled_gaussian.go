@@ -106,6 +106,7 @@ func (g *sampledGaussian) binomial(n int) float64 {
 func (g *sampledGaussian) quadrature(a float64) float64 {
 	// As E[r] = 0, M - 1 is E[(1+r)^a - 1 - a r]. This integrand is never negative, so M - 1 has full
 	// relative accuracy.
+
 	const margin = 9.5 // e^{-margin^2/2} is below 1e-19
 	far := int(math.Ceil((math.Max(a, 2)/g.sigma + margin) / g.step))
 	near := min(far, int(math.Ceil((2/g.sigma+margin)/g.step)))

@@ -233,8 +233,8 @@ func hashSets(kind string, sets ...Set) (out [32]byte) {
 	return out
 }
 
-// PerUnit returns at most most rows of every unit, grouped by unit. Units are in the order of their first
-// rows. Unit u has the rows from ends[u-1] (0 for u = 0) to ends[u]-1.
+// PerUnit returns a limited number of rows of every unit, grouped by unit. Units are in the order of their
+// first rows. Unit u has the rows from ends[u-1] (0 for u = 0) to ends[u]-1.
 //
 // Rows of a unit are sorted by a keyed hash of label and features. A unit with too many rows keeps the rows
 // with the smallest hashes. So the kept rows and their order depend only on the contents of the unit's own

@@ -146,6 +146,7 @@ func LatticeDelta(draws int, epsilon float64) float64 {
 	// The result is (1 + e^epsilon) times a bound on the total variation distance between all drawn values
 	// and rounded continuous noise. The bound is 1/(24 s^2) per value, where s is the standard deviation in
 	// units of the grid.
+
 	const each = 1.0 / 24 / (1 << minGridBits) / (1 << minGridBits)
 	return (1 + math.Exp(epsilon)) * float64(draws) * each * (1 + 0x1p-40)
 }

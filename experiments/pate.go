@@ -196,6 +196,7 @@ func (c point) ask(session aggregate.Session, v poll, out io.Writer) ([]aggregat
 func (c point) voteCurve(ctx context.Context, p prepared, m votingPlan, v poll, answers []aggregate.Answer, row Row) ([]Point, error) {
 	// The epsilon of a point is the worst-case cost of the point's queries. The last point has the cost of
 	// all queries. The curve is post-processing of released labels.
+
 	const points = 4
 	var curve []Point
 	if m.description.Distances { // a part of a run costs the worst case of the whole run

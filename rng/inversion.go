@@ -110,6 +110,7 @@ func extend(s *Stream, l law, u uint64, n uint) uint64 {
 	//	       u = 2^64 u + next word;  n = n + 64
 	//
 	// The interval that contains U shrinks as n grows. So the loop ends with probability 1.
+
 	const extra = 32
 	low, high := new(big.Int).SetUint64(u), new(big.Int) // 2^(n+extra) U is in [low, high)
 	low.Lsh(low, extra)
@@ -193,6 +194,7 @@ func (b Bernoulli) atMost(word uint64) uint64 {
 	// If the top bits of the byte and of b.first are equal, the lower bits decide. The lower bits are
 	// subtracted from b.first with the top bit set. The top bit stays set if the byte is not larger, and no
 	// byte borrows from another byte.
+
 	const ones = 0x0101010101010101
 	const top = ones << 7
 	first := ones * uint64(b.first)

@@ -167,6 +167,7 @@ func (l Law) lattice(span float64) (points, weights []float64) {
 func (l Law) quadrature(values []float64, span float64) (points, weights []float64) {
 	// The integrand is analytic except where the threshold noise is 0 or a value equals the noisy threshold,
 	// so panels end at these points.
+
 	const order = 16
 	low, high := -l.ThresholdNoise.reach(), l.ThresholdNoise.reach()
 	if l.ThresholdNoise.Kind != Gaussian {

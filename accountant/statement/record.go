@@ -72,6 +72,7 @@ func (r record) comment(begin, end string) (string, error) {
 // digestAt returns the position of the digest in a page, or -1.
 func digestAt(page []byte) int {
 	// The key before the digest cannot occur inside a JSON string, because its quotes would be escaped.
+
 	const field = `"digest":`
 	at := bytes.LastIndex(page, []byte(field))
 	if at < 0 {

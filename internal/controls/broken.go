@@ -94,9 +94,10 @@ func laplaceNoise(rnd *rand.Rand, scale float64) float64 {
 
 // noisyValue audits a wrong sparse vector technique from lecture notes of 2011.
 func noisyValue() Target {
-	// For the query above the threshold, it releases the noisy value that was compared. After many queries
-	// below the threshold, a small noisy value shows that the noisy threshold was low. Such an output has
-	// probability at most 1e-5, so ByRuns misses it and ByLaw finds it.
+	// For the query above the threshold, this technique releases the noisy value that was compared. After
+	// many queries below the threshold, a small noisy value shows that the noisy threshold was low. Such an
+	// output has probability at most 1e-5, so ByRuns misses it and ByLaw finds it.
+
 	const below, b1, b2, low = 16, 2, 4, -4.0
 	cdf := func(x float64) float64 {
 		if x < 0 {
@@ -226,6 +227,7 @@ func fixedBatches() []Target {
 	// -1. Before noise, the sum over the batch with the record is 2 above the sums over other batches. If the
 	// record is missing, one batch is a record short, and its sum is 1 above the others. The auditor uses the
 	// largest sum.
+
 	const steps, sigma = 200, 0.4
 	release := func(shift float64) side[int] {
 		return drawn(func(rnd *rand.Rand) int {

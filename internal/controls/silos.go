@@ -68,6 +68,7 @@ func withoutEach(patients []patient, votes int, own bool) laws {
 func noisy(one, two []int64) (p, q []float64) {
 	// Both are distributions of the sum of noise times difference. The likelihood ratio depends on this sum
 	// alone, so no evidence is lost.
+
 	const reach = 12
 	noise, law, square := must(rng.NewDiscreteGaussian(1)), []float64{1}, 0
 	for i := range one {

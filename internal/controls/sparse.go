@@ -31,6 +31,7 @@ func sparse(name string, cfg svt.SparseVectorConfig, values []int64) []Target {
 	// ByLaw compares all pairs of inputs with four queries of value 0 or 1 (any two such inputs are
 	// neighbours), and one long worst case. ByRuns compares v with 1 - v for each v in values, so that every
 	// query changes by 1.
+
 	const queries, long = 4, 20
 	m := must(svt.NewSparseVector(cfg))
 	law := byLaw(name, fmt.Sprintf("any %d queries of 0 and 1; %d of 0, then 1s", queries, long), pure(m.Event()),

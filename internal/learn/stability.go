@@ -49,6 +49,7 @@ func plurality(counts []int) (winner int, distance int64) {
 func ask[T any](m *stability.MStab, key rng.Key, value T, distance int64) (answer stability.Answer[T], noise int64) {
 	// The search for the noise finds the least distance at which m releases with the same key. The noise is
 	// the threshold plus one, minus this distance.
+
 	const far = 40 // the probability of noise beyond 2^far is negligible
 	at := func(distance int64) stability.Answer[T] { return Must(startStable[T](m, key).Ask(0, value, distance)) }
 	answer = at(distance)

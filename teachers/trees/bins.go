@@ -96,8 +96,8 @@ func atMostTwo(values []float32) (low, high float32, few bool) {
 	return low, high, true
 }
 
-// cut returns the smallest and the largest value of each bin. If there are at most most distinct values, each
-// has its own bin. Otherwise bins have nearly equal numbers of rows. Equal values share a bin.
+// cut returns the smallest and the largest value of each bin. A few distinct values have a bin each.
+// Otherwise bins have nearly equal numbers of rows. Equal values share a bin.
 func cut(sorted []float32, most int) (low, high []float32) {
 	distinct := 1
 	for i := 1; i < len(sorted); i++ {

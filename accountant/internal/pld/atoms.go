@@ -187,7 +187,7 @@ func (a *atoms) sampled(q float64) *outcomes {
 	return o
 }
 
-// drawn returns the pair of drawnMixture for a symmetric pair (P, Q).
+// drawn returns the pair of a sample without replacement, for a symmetric pair (P, Q).
 func (a *atoms) drawn(q float64) *outcomes {
 	// The result equals the pair on a Poisson sample at losses above 0, and its mirror image at losses below
 	// 0. The rest of the mass has loss 0.

@@ -41,6 +41,7 @@ const (
 func (s several) depths(logDelta float64) []float64 {
 	// A Fourier transform has large errors at rare outcomes. If delta is small, a tilt towards these outcomes
 	// makes their masses accurate.
+
 	const share = 3e-11
 	if logDelta > math.Log(share*float64(s.steps)) {
 		return []float64{0}

@@ -65,7 +65,7 @@ const slack = 1 + 0x1p-16
 // does the same as [Account.AddUnseen]. On an error it adds nothing.
 func (a *Account) Add(s Step, distances []float64) error { return a.AddRepeated(s, distances, 1) }
 
-// AddRepeated adds equal steps, each with the same distances, times times.
+// AddRepeated is several calls of Add with the same arguments.
 func (a *Account) AddRepeated(s Step, distances []float64, times int) error {
 	if err := s.validate(); err != nil {
 		return err

@@ -90,6 +90,7 @@ func newSensitivity(m Mechanism, order float64, classes int) (*sensitivity, erro
 func (l *sensitivity) profile(ctx context.Context, groups []group, teachers int, argmax func(dst []float64, i int, g group)) ([]float64, error) {
 	// The function argmax adds the local sensitivity of one query. At distance d, at most d votes of each
 	// query have moved, so the sum of the queries' sensitivities is a bound.
+
 	type parts struct{ argmax, test []float64 }
 	worker := func() (func(int, group) (parts, error), error) {
 		return func(i int, g group) (parts, error) {

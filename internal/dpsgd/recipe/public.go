@@ -59,6 +59,7 @@ func (s Shape) cosines() string {
 	// a linear model of the columns separates classes badly, and cosines improved the accuracy on the tables
 	// FIT of experiments/peers/tables.py. On other tables cosines reduced it. Widths of 1/4 to 1/2 of the
 	// distance were equally good.
+
 	const width, most, least, memory = 0.35, 512, 64, 1 << 28 // memory for all rows, in numbers
 	count := min(most, memory/max(1, s.Records)/2*2)
 	if !(s.Directions > 0 && s.Directions <= float64(s.Classes) && s.Distance > 0) || count < least {

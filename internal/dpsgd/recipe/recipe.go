@@ -259,6 +259,7 @@ func tableRate(c dpsgd.Config, records, norm int, epsilon float64) float64 {
 	// The argument norm is the squared norm of a row. The noise of all steps together has a standard
 	// deviation of about Steps/(0.27 epsilon^0.87 records), at a delta near 1e-5 and clip norm 1. The
 	// constants were fitted on the tables FIT of experiments/peers/tables.py.
+
 	const deviation, most = 2, 5
 	signal := 0.27 * math.Pow(epsilon, 0.87) * float64(records)
 	rate := deviation * signal * (1 - c.Optimizer.Momentum) / (float64(c.Steps) * math.Sqrt(float64(norm)))
