@@ -70,6 +70,9 @@ type Options struct {
 	Keep          []string // as in [Reading]
 	ImageSize     Shape    // as in [Reading]
 
+	// Accept, if not nil, receives the number of private units of a table before rows are encoded. An error
+	// refuses the table.
+	Accept func(units int) error
 	// Ranges, if not nil, declares the columns of a table without public rows. The pool is drawn from these
 	// ranges.
 	Ranges *Ranges
@@ -150,6 +153,7 @@ func Open(where string, opt Options) (Data, error) {
 		if err != nil {
 			return Data{}, opt.mark(err)
 		}
+		t.accept = opt.Accept
 		return Data{Name: t.Name, Kind: Columns, Table: t, keep: opt.Keep, Ranges: opt.Ranges}, nil
 	}
 	switch err := opt.noTable(where); {

@@ -49,6 +49,9 @@ func splitTable(t *Table, p Protocol, keep []string, declared *Ranges) (task Tas
 		}
 	}
 	kept, err := t.fill(&task, parts)
+	if err == nil && t.accept != nil {
+		err = t.accept(task.Private.UnitCount())
+	}
 	if err == nil && t.silos != nil {
 		err = t.fillSilos(&task, kept)
 	}

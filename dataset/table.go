@@ -38,7 +38,8 @@ type Table struct {
 	header   []string // names of all columns of the file
 	path     string   // path of the file, for messages
 
-	encoded *encodedRows // of a private table that was encoded while it was read, otherwise nil; Columns is then empty
+	accept  func(units int) error // as in Options
+	encoded *encodedRows          // of a private table that was encoded while it was read, otherwise nil; Columns is then empty
 
 	numbers rowSource // rows of an NPY file, an idx file or a folder of images, otherwise nil; Columns is then empty
 	ids     []string  // public names of the rows in numbers, nil if there are none

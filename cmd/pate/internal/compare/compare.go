@@ -2,6 +2,7 @@
 package compare
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,8 +69,14 @@ func compare(cmd *cobra.Command, g *shell.Globals, f compareFlags) error {
 		f.Split = string(dataset.FullTest) // the default split scores a tenth of the test images
 	}
 	f.WarnUnits(g)
-	task, err := f.task()
-	if err != nil {
+	var refused error
+	task, err := f.task(func(units int) error {
+		if cmd.Flags().Changed("delta") && !f.Quick { // a quick run uses a tenth of the units
+			refused = shell.CheckDelta(g.Delta, units, "private units")
+		}
+		return refused
+	})
+	if err = cmp.Or(refused, err); err != nil {
 		return err
 	}
 	g.DefaultDelta(cmd.Flags().Changed, task.Private.UnitCount(), "")
@@ -244,7 +251,7 @@ func (f compareFlags) countedPool() string {
 	return ""
 }
 
-func (f compareFlags) task() (dataset.Task, error) {
+func (f compareFlags) task(accept func(units int) error) (dataset.Task, error) {
 	switch {
 	case f.drawnPool() && f.ranges == "":
 		return dataset.Task{}, &shell.CommandError{Code: shell.ExitUsage, What: fmt.Errorf("--pool %s needs --ranges", f.pool),
@@ -258,7 +265,7 @@ func (f compareFlags) task() (dataset.Task, error) {
 	if err != nil {
 		return dataset.Task{}, err
 	}
-	opt.CSV.Silo = f.silos
+	opt.CSV.Silo, opt.Accept = f.silos, accept
 	if f.drawnPool() {
 		if opt.Ranges, err = dataset.ReadRanges(f.ranges); err != nil {
 			return dataset.Task{}, shell.FaultError(err, "data")
