@@ -39,11 +39,11 @@ func Cast(ctx context.Context, c Casting) (*Counts, []string, error) {
 	if schema.Encoder != nil && c.Columns != nil {
 		c.Columns(schema.Encoder.Notes())
 	}
-	private, err := schema.ReadPrivate(c.Private)
-	if err != nil {
+	if c.Questions, err = c.questions(schema, pool); err != nil {
 		return nil, nil, err
 	}
-	if c.Questions, err = c.questions(schema, pool); err != nil {
+	private, err := schema.ReadPrivate(c.Private)
+	if err != nil {
 		return nil, nil, err
 	}
 	if c.Progress == nil {
