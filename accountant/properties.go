@@ -9,7 +9,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Properties holds the guarantees of one run of a mechanism for package theorems, without the Rényi curve.
+// Properties holds the guarantees of one run of a mechanism, without the Rényi curve. Package theorems uses
+// them.
 type Properties struct {
 	// Relation is the only relation for which the event is defined, or 0 for any relation.
 	Relation Relation

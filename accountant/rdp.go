@@ -167,8 +167,8 @@ func (r *RDP) delta(total curve, epsilon float64) Bound {
 	return b
 }
 
-// best minimises f over the orders, and near the best default order over real orders. Any order gives a valid
-// bound.
+// best minimises f over the orders. With the default orders, it also tries real orders near the best one. Any
+// order gives a valid bound.
 func (r *RDP) best(f func(a float64) float64) (value, order float64, edge bool) {
 	value, at := math.Inf(1), -1
 	for i, a := range r.orders {

@@ -26,9 +26,8 @@ type Description struct {
 	Distances bool // noise is added to the number of votes that must change, not to vote counts
 	Fails     bool // with a small probability the mechanism releases an answer that it must refuse
 
-	// Fit returns s with thresholds, and with the least noise that least accepts. The argument delta is the
-	// allowed probability of releasing an answer that must be refused. If Fit is nil, use Least and
-	// WithNoise.
+	// Fit returns s with thresholds and with the least noise that fits. A wrong release may have probability
+	// delta. If Fit is nil, use Least and WithNoise.
 	Fit func(s Setting, delta float64, least LeastNoise) (Setting, error)
 	// Chances returns the outcome probabilities for queries with the given number of classes. If rough is
 	// set, a probability has an error of at most 1e-2. Chances is nil if an answer depends on more than the
