@@ -76,7 +76,7 @@ func TestEveryReleaseSurvivesACrashAtEveryStep(t *testing.T) {
 			clean := func() {
 				left := testkit.Must(os.ReadDir("."))
 				for _, f := range left {
-					if !strings.HasPrefix(f.Name(), "votes") && !strings.HasPrefix(f.Name(), "blobs") && !strings.HasPrefix(f.Name(), "silo") {
+					if !strings.HasPrefix(f.Name(), "votes") && !strings.HasPrefix(f.Name(), "blobs") && !strings.HasPrefix(f.Name(), "silo") && !strings.HasPrefix(f.Name(), "requests") {
 						require.NoError(t, os.RemoveAll(f.Name()))
 					}
 				}

@@ -69,6 +69,9 @@ func releasingCommands() []releasing {
 		{"compare", func(n int) []string {
 			return strings.Fields(fmt.Sprintf("compare --data blobs.csv --label kind --delta 1e-5 --teachers 9 --methods pate/gnmax,dpsgd/linear --out out%d", n))
 		}, out("/private/ledger/*.jsonl"), out(both...)},
+		{"serve", func(n int) []string {
+			return strings.Fields(fmt.Sprintf("serve requests%d.jsonl --classes a,b,c --mechanism gnmax --sigma 30 --queries 30 --epsilon 60 --ledger run.jsonl --finish --out out%d", n, n))
+		}, shared, out("/public/labels.csv", "/private/results/labels.csv")},
 		{"publish nearest", func(n int) []string {
 			return strings.Fields(fmt.Sprintf("publish blobs.csv --public blobs-public.csv --label kind --delta 1e-5 --method nearest --size 120 --epsilon 8 --out out%d", n))
 		}, out("/private/ledger.jsonl"), out("/private/published/labels.csv", "/private/results/labels.csv")},
@@ -82,13 +85,15 @@ func preparedFolder(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", state)
 	rnd := rand.New(rand.NewPCG(3, 4))
 	for n := range 4 {
-		var votes strings.Builder
-		for range 30 {
+		var votes, requests strings.Builder
+		for query := range 30 {
 			most := 60 + rnd.IntN(35)
 			other := rnd.IntN(101 - most)
 			fmt.Fprintf(&votes, "%d,%d,%d\n", most, other, 100-most-other)
+			fmt.Fprintf(&requests, "{\"query\":%d,\"votes\":{\"a\":%d,\"c\":%d}}\n", query, most, other)
 		}
 		require.NoError(t, os.WriteFile(fmt.Sprintf("votes%d.csv", n), []byte(votes.String()), 0o600))
+		require.NoError(t, os.WriteFile(fmt.Sprintf("requests%d.jsonl", n), []byte(requests.String()), 0o600))
 	}
 	require.NoError(t, os.WriteFile("blobs.csv", blobs(120), 0o600))
 	require.NoError(t, os.WriteFile("blobs-public.csv", blobs(60), 0o600))

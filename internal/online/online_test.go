@@ -28,6 +28,14 @@ func TestMain(m *testing.M) { os.Exit(testkit.Main(m)) }
 
 var abc = Settings{Mechanism: "gnmax", Values: map[string]float64{"sigma": 2}, Queries: 1000, Classes: []string{"a", "b", "c,\"d"}}
 
+func must(s Settings) *Format {
+	s, err := s.choose(func(event func(float64) (accountant.Event, error)) (float64, error) { return 1, nil })
+	if err != nil {
+		panic(err)
+	}
+	return testkit.Must(NewFormat(s, nil))
+}
+
 func open(t testing.TB, path string, s Settings) *Engine {
 	t.Helper()
 	return testkit.Must(openWith(t, path, s, rng.SeedKey(1), nil))
@@ -45,7 +53,7 @@ func openWith(t testing.TB, path string, s Settings, key rng.Key, warn func(stri
 // ask asks one request for each line, all together.
 func ask(t testing.TB, e *Engine, s Settings, lines ...string) []string {
 	t.Helper()
-	f := NewFormat(s)
+	f := must(s)
 	var questions []*Question
 	for _, line := range lines {
 		q, err := f.Parse([]byte(line))
@@ -64,7 +72,7 @@ func ask(t testing.TB, e *Engine, s Settings, lines ...string) []string {
 }
 
 func TestRequests(t *testing.T) {
-	f, vocabulary := NewFormat(abc), NewFormat(Settings{Mechanism: "gnmax", Queries: 9, Tokens: 300})
+	f, vocabulary := must(abc), must(Settings{Mechanism: "gnmax", Queries: 9, Tokens: 300})
 	good := func(f *Format, text, id string, tokens []int, votes []int64) {
 		q, err := f.Parse([]byte(text))
 		require.NoError(t, err, text)
@@ -96,7 +104,7 @@ func TestRequests(t *testing.T) {
 		`{"query":"x","votes":{"a":-7}}`:                   "whole number",
 		`{"query":"x","votes":{"a":1099511627777}}`:        "whole number",
 		`{"query":"x","votes":{"a":99999999999999999999}}`: "whole number",
-		`{"query":"x","votes":{"a":7}} {}`:                 "end",
+		`{"query":"x","votes":{"a":7}} {}`:                 "nothing after",
 		`{"query":"x","votes":{"a":7},}`:                   "string",
 		`{"query":"x","votes":{"a":7}`:                     "comma",
 		`{"query":"x","votes":[7]}`:                        "{",
@@ -121,7 +129,7 @@ func FuzzRequests(f *testing.F) {
 	f.Add([]byte(`{"query":"x","votes":{"b":2,"a":1}}`), true)
 	f.Add([]byte(`{"votes":{"c,\"d":0},"query":12}`), true)
 	f.Add([]byte(`{"query":"\u00e9\ud83d\ude00","votes":{"17":1099511627776}}`), false)
-	formats := map[bool]*Format{true: NewFormat(abc), false: NewFormat(Settings{Mechanism: "gnmax", Queries: 9, Tokens: 1 << 20})}
+	formats := map[bool]*Format{true: must(abc), false: must(Settings{Mechanism: "gnmax", Queries: 9, Tokens: 1 << 20})}
 	f.Fuzz(func(t *testing.T, text []byte, classes bool) {
 		format := formats[classes]
 		q, err := format.Parse(text)
@@ -265,7 +273,7 @@ func TestNothingLeavesAfterAFailedWrite(t *testing.T) {
 	first := ask(t, e, abc, `{"query":"x","votes":{"a":9}}`)[0]
 	e.journal.file.Close()
 	for range 2 {
-		f := NewFormat(abc)
+		f := must(abc)
 		q := testkit.Must(f.Parse([]byte(`{"query":"y","votes":{"a":9}}`)))
 		replies, err := e.Ask(t.Context(), []*Question{q})
 		if err == nil {

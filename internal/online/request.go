@@ -34,9 +34,17 @@ func (q *Question) inputs() (start [12]byte) { copy(start[:], q.sum[:]); return 
 func (q *Question) hash(h hash.Hash) {
 	b := append([]byte(nil), byte(len(q.ID)))
 	b = binary.AppendVarint(append(b, q.ID...), int64(q.In.Public))
-	b = binary.AppendUvarint(b, uint64(len(q.In.Counts.Tokens)))
-	for i, token := range q.In.Counts.Tokens {
-		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(token)), uint64(q.In.Counts.Votes[i]))
+	for _, list := range [][]int{q.In.Counts.Tokens, q.In.List} {
+		b = binary.AppendUvarint(b, uint64(len(list)))
+		for _, token := range list {
+			b = binary.AppendUvarint(b, uint64(token))
+		}
+	}
+	for _, list := range [][]int64{q.In.Counts.Votes, q.In.Base, q.In.Scores} {
+		b = binary.AppendUvarint(b, uint64(len(list)))
+		for _, n := range list {
+			b = binary.AppendVarint(b, n)
+		}
 	}
 	for _, v := range q.Row {
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
@@ -49,23 +57,35 @@ func (q *Question) hash(h hash.Hash) {
 // Format reads requests and writes replies.
 type Format struct {
 	Settings
-	Voters *Voters // read rows; nil if requests have votes
+	voters *Voters // read rows; nil if requests have votes
 	tokens map[string]int
 	labels []string // classes in JSON
 	capped bool
+	fields []string        // names of the fields of a request
+	lists  *tokens.Clipped // not nil if requests have log-probabilities
 }
 
 const mostVotes = 1 << 40
 
-// NewFormat returns the format of requests and replies of a run.
-func NewFormat(s Settings) *Format {
-	f := &Format{Settings: s, tokens: map[string]int{}, capped: s.Capped()}
+// NewFormat returns the format of requests and replies of a run. All noise must be set.
+// The argument v is nil if requests have votes.
+func NewFormat(s Settings, v *Voters) (*Format, error) {
+	f := &Format{Settings: s, voters: v, tokens: map[string]int{}, capped: s.Capped(), fields: []string{"query", "votes"}}
+	if s.Quota != nil {
+		f.fields = []string{"query", "row"}
+	} else if m, err := s.mechanism(); err != nil {
+		return nil, err
+	} else if clipped, ok := m.(*tokens.Clipped); ok {
+		f.lists, f.fields = clipped, []string{"query", "list", "public", "logprobs"}
+	} else if _, ok := m.(*tokens.Screen); ok {
+		f.fields = []string{"query", "votes", "public"}
+	}
 	for i, name := range s.Classes {
 		f.tokens[name] = i
 		label, _ := json.Marshal(name) // a string can always be marshalled
 		f.labels = append(f.labels, string(label))
 	}
-	return f
+	return f, nil
 }
 
 // None returns the question of a request that cannot be read.
@@ -76,12 +96,15 @@ type request struct {
 	*Question
 	*Format
 	scanner
-	seen []string
+	seen     []string
+	teachers [][]float64 // log-probabilities of each teacher
+	public   []float64   // log-probabilities of the public model
 }
 
 // Parse reads one request. Errors show no private numbers. After an error the question has at most an ID.
 func (f *Format) Parse(text []byte) (*Question, error) {
 	r := request{Question: f.None(), Format: f, scanner: scanner{text: text}}
+	r.In.Counts.Size = f.size()
 	err := r.check()
 	if err == nil {
 		err = r.object(r.member)
@@ -89,38 +112,86 @@ func (f *Format) Parse(text []byte) (*Question, error) {
 	if err == nil {
 		err = r.end()
 	}
-	for _, need := range []struct {
-		name string
-		is   bool
-	}{{"query", true}, {"votes", f.Voters == nil}, {"row", f.Voters != nil}, {"public", false}} {
-		if there := slices.Contains(r.seen, need.name); err == nil && there != need.is {
-			err = fmt.Errorf("the request has no %q", need.name)
-			if there {
-				err = fmt.Errorf("the run was started without %q in its requests", need.name)
-			}
+	for _, name := range f.fields {
+		if err == nil && name != "public" && !slices.Contains(r.seen, name) {
+			err = fmt.Errorf("the request has no %q", name)
 		}
+	}
+	if err == nil && f.lists != nil {
+		err = r.score()
 	}
 	return r.Question, err
 }
 
 func (r *request) member(key []byte) (err error) {
-	if slices.Contains(r.seen, string(key)) {
-		return fmt.Errorf("byte %d: the request has the key %q twice", r.at, key)
+	name := string(key)
+	switch {
+	case slices.Contains(r.seen, name):
+		return fmt.Errorf("the request has the key %q twice", name)
+	case !slices.Contains(r.fields, name):
+		return fmt.Errorf("the request has an unknown key; the keys are %s", strings.Join(r.fields, ", "))
 	}
-	switch string(key) {
-	case "query":
+	r.seen = append(r.seen, name)
+	switch {
+	case name == "query":
 		err = r.query()
-	case "votes":
+	case name == "votes":
 		err = r.votes()
-	case "row":
+	case name == "row":
 		err = r.row()
-	case "public":
-		r.In.Public, err = r.token()
+	case name == "list":
+		err = r.array(func() error {
+			token, err := r.token()
+			r.In.List = append(r.In.List, token)
+			return err
+		})
+	case name == "logprobs":
+		err = r.array(func() error {
+			values, err := r.numbers()
+			r.teachers = append(r.teachers, values)
+			return err
+		})
+	case r.lists != nil: // log-probabilities of the public model
+		r.public, err = r.numbers()
 	default:
-		return fmt.Errorf("byte %d: the request has an unknown key; the keys are query, votes, row and public", r.at)
+		r.In.Public, err = r.token()
 	}
-	r.seen = append(r.seen, string(key))
+	if err != nil {
+		err = fmt.Errorf("%q: %w", name, err)
+	}
 	return err
+}
+
+// score sums the clipped log-probabilities of the teachers.
+func (r *request) score() error {
+	if len(r.teachers) > int(r.Values["teachers"]) {
+		return errors.New("the request has more lists of log-probabilities than there are teachers")
+	}
+	if distinct := slices.Clone(r.In.List); len(slices.Compact(slices.Sorted(slices.Values(distinct)))) < len(r.In.List) || len(distinct) == 0 {
+		return errors.New("the list is empty, or has a token twice")
+	}
+	for _, values := range append(r.teachers, r.public) {
+		if values != nil && len(values) != len(r.In.List) {
+			return errors.New("every list of log-probabilities must be as long as the list of tokens")
+		}
+	}
+	r.In.Scores = make([]int64, len(r.In.List))
+	for _, values := range r.teachers {
+		r.lists.Add(r.In.Scores, values, r.public)
+	}
+	if r.public != nil {
+		r.In.Base = r.lists.Base(r.public)
+	}
+	return nil
+}
+
+func (r *request) numbers() (values []float64, err error) {
+	err = r.array(func() error {
+		x, err := r.number()
+		values = append(values, x)
+		return err
+	})
+	return values, err
 }
 
 func (r *request) query() error {
@@ -128,7 +199,7 @@ func (r *request) query() error {
 	start := r.at
 	id, err := r.scalar(math.MaxInt64)
 	if err == nil && (len(id) == 0 || len(id) > mostQuery) {
-		err = fmt.Errorf("byte %d: a query must have 1 to %d bytes", start+1, mostQuery)
+		err = fmt.Errorf("a query must have 1 to %d bytes", mostQuery)
 	}
 	if err == nil {
 		r.ID, r.echo = string(id), slices.Clone(r.text[start:r.at])
@@ -146,26 +217,24 @@ func (r *request) scalar(most int64) ([]byte, error) {
 }
 
 func (r *request) token() (int, error) {
-	r.blank()
-	start := r.at
 	name, err := r.scalar(int64(r.size() - 1))
 	if err != nil {
 		return 0, err
 	}
-	return r.find(name, start)
+	return r.find(name)
 }
 
 // find returns the token of a name in the request.
-func (r *request) find(name []byte, start int) (int, error) {
+func (r *request) find(name []byte) (int, error) {
 	if r.Classes != nil {
 		if token, ok := r.tokens[string(name)]; ok {
 			return token, nil
 		}
-		return 0, fmt.Errorf("byte %d: the request has a class that was not declared", start+1)
+		return 0, errors.New("the request has a class that was not declared")
 	}
 	n, err := strconv.Atoi(string(name))
 	if err != nil || n < 0 || n >= r.Tokens || len(name) > 1 && (name[0] == '0' || name[0] == '+') {
-		return 0, fmt.Errorf("byte %d: a token must be a whole number from 0 to %d", start+1, r.Tokens-1)
+		return 0, fmt.Errorf("a token must be a whole number from 0 to %d", r.Tokens-1)
 	}
 	return n, nil
 }
@@ -177,7 +246,7 @@ func (r *request) votes() error {
 	}
 	var counts []count
 	err := r.object(func(name []byte) error {
-		token, err := r.find(name, r.at)
+		token, err := r.find(name)
 		if err != nil {
 			return err
 		}
@@ -195,26 +264,19 @@ func (r *request) votes() error {
 			in.Tokens, in.Votes = append(in.Tokens, c.token), append(in.Votes, c.votes)
 		}
 	}
-	in.Size = r.size()
 	return err
 }
 
 // row reads the cells of a row: strings, numbers, or null for a missing value.
 func (r *request) row() error {
 	var cells []string
-	err := r.expect('[')
-	for more := err == nil; more; {
-		if more, err = r.more(len(cells) == 0, ']'); !more {
-			break
-		}
-		var cell string
-		if cell, err = r.cell(); err != nil {
-			return err
-		}
+	err := r.array(func() error {
+		cell, err := r.cell()
 		cells = append(cells, cell)
-	}
-	if err == nil && r.Voters != nil {
-		r.Row, err = r.Voters.encode(cells)
+		return err
+	})
+	if err == nil && r.voters != nil {
+		r.Row, err = r.voters.encode(cells)
 	}
 	return err
 }
@@ -230,8 +292,7 @@ func (r *request) cell() (string, error) {
 	}
 	cell := string(r.text[start:r.at])
 	if !json.Valid([]byte(cell)) {
-		r.at = start
-		return "", r.wrong("a string, a number or null")
+		return "", missing("a string, a number or null")
 	}
 	return strings.TrimPrefix(cell, "null"), nil
 }

@@ -56,8 +56,7 @@ func TestQuotaSurvivesCrashes(t *testing.T) {
 		return testkit.Must(Open(t.Context(), path, key, q, nil)), q
 	}
 	say := func(e *Engine, v *Voters, lines ...string) (said []string) {
-		f := NewFormat(s)
-		f.Voters = v
+		f := testkit.Must(NewFormat(s, v))
 		var together []*Question
 		for _, line := range lines {
 			together = append(together, testkit.Must(f.Parse([]byte(line))))

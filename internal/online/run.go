@@ -87,7 +87,7 @@ func Describe(name string) string {
 }
 
 // patience is how long a run waits for another process that holds its folder or its ledger.
-const patience = 2 * time.Second
+const patience = time.Second
 
 // errStopped ends the drawing of a run that is not finished.
 var errStopped = errors.New("online: stopped")
@@ -99,6 +99,7 @@ type serving struct {
 	session *run.Session
 	as      Settings // with all noise, once there is a plan
 	voters  *Voters  // nil if requests have votes
+	done    bool     // the labels were committed before
 }
 
 // Run starts or resumes the run in a folder, serves, and finishes the run if Config.Finish is set.
@@ -187,6 +188,7 @@ func (s *serving) plan(ctx context.Context, before *run.Before) (p run.Plan, err
 	if p.Same, err = before.Find(p.Inputs, &s.as); err != nil {
 		return p, err
 	}
+	s.done = p.Same != nil && p.Same.Committed
 	if p.Same == nil {
 		s.as, err = s.Terms.Settings.choose(func(event func(noise float64) (accountant.Event, error)) (float64, error) {
 			return before.LeastNoise(ctx, event)
@@ -214,7 +216,7 @@ func (s *serving) prepare() error {
 	path := s.dir.Private(journalFile)
 	there, err := durable.Exists(path)
 	switch {
-	case err != nil:
+	case err != nil || s.done:
 		return err
 	case there && s.session.Recorded:
 		return s.checkUnits()
@@ -260,7 +262,7 @@ func (s *serving) draw(ctx context.Context, r *ledger.Reservation, key rng.Key, 
 		return err
 	}
 	finish := s.Finish
-	if s.session.Ledger.Committed(r) { // the labels were released, but their file has no name yet
+	if s.done { // the file of the labels has no name yet
 		finish = true
 	} else {
 		err = s.Serve(ctx, s.as, s.session.Recorded, e)

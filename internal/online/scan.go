@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"unicode/utf8"
 )
@@ -33,15 +34,12 @@ func (s *scanner) peek() byte {
 	return 0
 }
 
-// wrong returns an error about the next byte. It shows only the position, because requests hold private
-// numbers.
-func (s *scanner) wrong(want string) error {
-	return fmt.Errorf("byte %d: the request must have %s here", s.at+1, want)
-}
+// missing returns an error without a position, because positions depend on private numbers.
+func missing(want string) error { return errors.New("there must be " + want) }
 
 func (s *scanner) expect(c byte) error {
 	if s.peek() != c {
-		return s.wrong("the character " + string(c))
+		return missing("a character " + string(c))
 	}
 	s.at++
 	return nil
@@ -60,7 +58,7 @@ func (s *scanner) more(first bool, end byte) (bool, error) {
 		s.at++
 		return true, nil
 	}
-	return false, s.wrong("a comma or " + string(end))
+	return false, missing("a comma or " + string(end))
 }
 
 // object calls member for each key of an object. The function member reads the value.
@@ -85,10 +83,24 @@ func (s *scanner) object(member func(key []byte) error) error {
 	}
 }
 
+func (s *scanner) array(element func() error) error {
+	if err := s.expect('['); err != nil {
+		return err
+	}
+	for first := true; ; first = false {
+		if more, err := s.more(first, ']'); !more {
+			return err
+		}
+		if err := element(); err != nil {
+			return err
+		}
+	}
+}
+
 // quoted reads one string. The result is valid until the text of the scanner changes.
 func (s *scanner) quoted() ([]byte, error) {
 	if s.peek() != '"' {
-		return nil, s.wrong("a string")
+		return nil, missing("a string")
 	}
 	start, escaped := s.at, false
 	for s.at++; s.at < len(s.text); s.at++ {
@@ -97,7 +109,7 @@ func (s *scanner) quoted() ([]byte, error) {
 			escaped = true
 			s.at++
 		case c < ' ':
-			return nil, s.wrong("no control character")
+			return nil, missing("an escape in place of a control character")
 		case c == '"':
 			s.at++
 			if !escaped {
@@ -106,12 +118,12 @@ func (s *scanner) quoted() ([]byte, error) {
 			var plain string
 			if json.Unmarshal(s.text[start:s.at], &plain) != nil {
 				s.at = start
-				return nil, s.wrong("a string with valid escapes")
+				return nil, missing("a string with valid escapes")
 			}
 			return []byte(plain), nil
 		}
 	}
-	return nil, s.wrong("the end of a string")
+	return nil, missing("the end of a string")
 }
 
 // digits steps over a run of digits and returns its length.
@@ -135,14 +147,47 @@ func (s *scanner) whole(most int64) (int64, error) {
 	}
 	if s.at < len(s.text) && (s.text[s.at] == '.' || s.text[s.at]|0x20 == 'e') || err != nil || n > most {
 		s.at = start
-		return 0, s.wrong(fmt.Sprintf("a whole number from 0 to %d", most))
+		return 0, missing(fmt.Sprintf("a whole number from 0 to %d", most))
 	}
 	return n, nil
 }
 
+func (s *scanner) is(c byte) bool {
+	if s.at < len(s.text) && s.text[s.at] == c {
+		s.at++
+		return true
+	}
+	return false
+}
+
+// number reads a finite number.
+func (s *scanner) number() (float64, error) {
+	s.blank()
+	start := s.at
+	s.is('-')
+	zero := s.at < len(s.text) && s.text[s.at] == '0'
+	digits := s.digits()
+	ok := digits > 0 && !(zero && digits > 1)
+	if ok && s.is('.') {
+		ok = s.digits() > 0
+	}
+	if ok && (s.is('e') || s.is('E')) {
+		if !s.is('+') {
+			s.is('-')
+		}
+		ok = s.digits() > 0
+	}
+	x, err := strconv.ParseFloat(string(s.text[start:s.at]), 64)
+	if !ok || err != nil || math.IsInf(x, 0) {
+		s.at = start
+		return 0, missing("a finite number")
+	}
+	return x, nil
+}
+
 func (s *scanner) end() error {
 	if s.peek() != 0 || s.at < len(s.text) {
-		return s.wrong("its end")
+		return missing("nothing after the request")
 	}
 	return nil
 }

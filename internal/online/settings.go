@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -13,7 +14,6 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/fault"
-	"github.com/pate-go/pate/internal/aggregate/mechanisms"
 	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/internal/quota"
 	"github.com/pate-go/pate/internal/tokens"
@@ -33,9 +33,6 @@ type Settings struct {
 // MostClasses is the largest number of classes. A larger universe has tokens without names.
 const MostClasses = 1 << 15
 
-// Answers reports whether the mechanism of package aggregate with this name answers questions one at a time.
-func Answers(name string) bool { return name == "gnmax" || name == "confident" }
-
 func (s Settings) size() int { return max(s.Tokens, len(s.Classes)) }
 
 // Check returns an error for settings that no run can have. Noise may be missing.
@@ -52,7 +49,9 @@ func (s Settings) Check() error {
 		return errors.New("give the classes of the answers, or the size of the vocabulary")
 	case s.size() < 2 || len(s.Classes) > MostClasses || s.Tokens > 1<<31:
 		return fmt.Errorf("there must be 2 to %d classes, or 2 to 2^31 tokens", MostClasses)
-	case s.Queries < 1 || s.Queries > math.MaxInt32:
+	case !s.counted() && s.Queries != 0:
+		return fmt.Errorf("--queries is not for mechanism %s, which charges only answers by votes", s.Mechanism)
+	case s.counted() && (s.Queries < 1 || s.Queries > math.MaxInt32):
 		return fmt.Errorf("the number of queries must be between 1 and %d, not %d: all of them are charged", math.MaxInt32, s.Queries)
 	}
 	if s.Quota != nil {
@@ -67,18 +66,19 @@ func (s Settings) Check() error {
 
 // Describe returns the mechanism and its setting. Noise may be missing.
 func (s Settings) Describe() (aggregate.Description, aggregate.Setting, error) {
-	d, err := mechanisms.Find(s.Mechanism)
-	if err == nil && !Answers(s.Mechanism) {
-		err = fmt.Errorf("mechanism %s does not answer questions one at a time", s.Mechanism)
+	all := Mechanisms()
+	i := slices.IndexFunc(all, func(d aggregate.Description) bool { return d.Name == s.Mechanism })
+	if i < 0 {
+		return aggregate.Description{}, aggregate.Setting{}, fmt.Errorf("mechanism %q does not answer questions one at a time", s.Mechanism)
 	}
-	return d, d.Complete(aggregate.Setting{Mechanism: s.Mechanism, Values: maps.Clone(s.Values), Queries: int(s.Queries)}), err
+	return all[i], all[i].Complete(aggregate.Setting{Mechanism: s.Mechanism, Values: maps.Clone(s.Values), Queries: int(s.Queries)}), nil
 }
 
 // Capped reports whether answers by votes have a cap of their own.
-func (s Settings) Capped() bool {
-	_, is, err := s.Describe()
-	return err == nil && is.Values["answers"] > 0
-}
+func (s Settings) Capped() bool { return s.Mechanism == "confident" || s.Mechanism == "screen" }
+
+// counted reports whether the number of queries has a cap.
+func (s Settings) counted() bool { return s.Mechanism != "screen" }
 
 // choose sets missing noise to the least that fits the rest of a budget, rounded up to six digits.
 func (s Settings) choose(least aggregate.LeastNoise) (Settings, error) {
@@ -131,14 +131,15 @@ func (s Settings) Event() (accountant.Event, error) {
 }
 
 func (s Settings) mechanism() (tokens.Mechanism, error) {
-	switch v := s.Values; s.Mechanism {
-	case "gnmax":
-		return tokens.NewGNMax(aggregate.GNMaxConfig{Sigma: v["sigma"], Queries: int(s.Queries)})
-	case "confident":
-		return tokens.NewConfident(aggregate.ConfidentGNMaxConfig{Threshold: v["threshold"], Sigma1: v["sigma1"], Sigma2: v["sigma2"],
-			Queries: int(s.Queries), Answers: int(v["answers"])})
+	d, is, err := s.Describe()
+	if err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("online: there is no mechanism %q", s.Mechanism)
+	m, err := d.New(is)
+	if err != nil {
+		return nil, fmt.Errorf("online: %w", err)
+	}
+	return m.(described).Mechanism, nil
 }
 
 // start begins to answer with a reservation of Event.

@@ -2,6 +2,7 @@ package online
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -36,26 +37,45 @@ func (v *voting) Resume(_ context.Context, a tokens.Answer, _ []byte) error {
 const fewQuestions = 8
 
 // Ask draws answers on all cores. Of the state, an answer depends only on whether a cap is used up, which is
-// found out in order. Answers drawn beyond a cap are dropped.
+// found out in order: answers drawn beyond a cap are dropped. Answers of a screen depend on earlier answers.
 func (v *voting) Ask(_ context.Context, questions []*Question) ([]tokens.Answer, error) {
-	if err := v.check(); err != nil {
-		return nil, err
-	}
 	answers, asked := make([]tokens.Answer, len(questions)), uint64(v.state.Voted+v.state.Public+v.state.Declined)
-	workers := max(1, min(len(v.sessions), len(questions)/fewQuestions))
+	draw := func(w, i int) (err error) {
+		q := questions[i]
+		q.In.Name = q.name()
+		if answers[i], err = v.sessions[w].Answer(v.state, asked+uint64(i), q.In); err != nil {
+			err = fmt.Errorf("online: %w", err)
+		}
+		return err
+	}
+	_, screened := v.m.(*tokens.Screen)
+	if err := v.check(); err == nil && !screened {
+		if err := v.parallel(len(questions), draw); err != nil {
+			return nil, err
+		}
+	}
+	for i := range answers {
+		if err := v.check(); err != nil {
+			return answers[:i], err
+		}
+		if screened {
+			if err := draw(0, i); err != nil {
+				return nil, err
+			}
+		}
+		v.state.Count(answers[i])
+	}
+	return answers, nil
+}
+
+func (v *voting) parallel(n int, draw func(w, i int) error) error {
+	workers := max(1, min(len(v.sessions), n/fewQuestions))
 	failed := make([]error, workers)
 	var wg sync.WaitGroup
 	for w := range workers {
 		work := func() {
-			for i := len(questions) * w / workers; i < len(questions)*(w+1)/workers; i++ {
-				q := questions[i]
-				q.In.Name = q.name()
-				a, err := v.sessions[w].Answer(v.state, asked+uint64(i), q.In)
-				if err != nil {
-					failed[w] = fmt.Errorf("online: %w", err)
-					return
-				}
-				answers[i] = a
+			for i := n * w / workers; i < n*(w+1)/workers && failed[w] == nil; i++ {
+				failed[w] = draw(w, i)
 			}
 		}
 		if w == workers-1 {
@@ -65,18 +85,7 @@ func (v *voting) Ask(_ context.Context, questions []*Question) ([]tokens.Answer,
 		}
 	}
 	wg.Wait()
-	for _, err := range failed {
-		if err != nil {
-			return nil, err
-		}
-	}
-	for i, a := range answers {
-		if err := v.check(); err != nil {
-			return answers[:i], err
-		}
-		v.state.Count(a)
-	}
-	return answers, nil
+	return errors.Join(failed...)
 }
 
 // check returns an error once a cap is used up.

@@ -75,8 +75,8 @@ type door struct {
 }
 
 // open opens the files and the address of a server, before anything is charged.
-func (f *httpFlags) open(g *shell.Globals, format *online.Format) (d *door, err error) {
-	d = &door{format: format, places: make(chan struct{}, mostRequests), secure: f.cert != "", say: g.Logf}
+func (f *httpFlags) open(g *shell.Globals) (d *door, err error) {
+	d = &door{places: make(chan struct{}, mostRequests), secure: f.cert != "", say: g.Logf}
 	wrong := func(flag string, err error) (*door, error) {
 		d.close()
 		return nil, shell.InputError(fmt.Errorf("--%s: %w", flag, err), "nothing was charged", "correct the flag or the file", "serve")
@@ -129,8 +129,8 @@ func (d *door) close() {
 }
 
 // serve answers until ctx ends, and then finishes the requests that it has read.
-func (d *door) serve(ctx context.Context, e *online.Engine) error {
-	d.engine = e
+func (d *door) serve(ctx context.Context, f *online.Format, e *online.Engine) error {
+	d.format, d.engine = f, e
 	server := &http.Server{Handler: d.handler(), ReadHeaderTimeout: headerTime, ReadTimeout: bodyTime, WriteTimeout: bodyTime,
 		IdleTimeout: idleTime, MaxHeaderBytes: 1 << 14, ErrorLog: log.New(io.Discard, "", 0)}
 	scheme := "http"

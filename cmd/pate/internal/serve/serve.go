@@ -36,9 +36,8 @@ func New(g *shell.Globals) *cobra.Command {
 	var f serveFlags
 	cmd := shell.Command("serve [REQUESTS]", "format", shell.Needs(cobra.MaximumNArgs(1), "out"),
 		func(cmd *cobra.Command, args []string) error { return f.run(cmd, g, args) })
-	f.Others = []string{online.Quota}
-	f.AddParameters(cmd, "mechanism that draws answers (required for a new run)",
-		func(d aggregate.Description) bool { return online.Answers(d.Name) })
+	f.Known, f.Others = online.Mechanisms(), []string{online.Quota}
+	f.AddParameters(cmd, "mechanism that draws answers (required for a new run)", nil)
 	shell.Declare(cmd.Flags(), "serve", shell.To{"out": &f.out, "classes": &f.classes, "vocabulary": &f.vocabulary, "queries": &f.queries,
 		"epsilon": &f.epsilon, "ledger": &f.ledger, "unit": &f.unit, "relation": &f.relation, "finish": &f.finish,
 		"listen": &f.http.listen, "cert": &f.http.cert, "cert-key": &f.http.key, "tokens": &f.http.tokens, "access-log": &f.http.log})
@@ -61,8 +60,8 @@ func (f *serveFlags) terms(cmd *cobra.Command, g *shell.Globals) (t online.Terms
 		}
 	}
 	given := cmd.Flags().Changed
-	if absent := shell.Unset(cmd, "mechanism", "queries"); len(absent) > 0 {
-		return t, shell.Usagef("serve", "a new run needs %s", absent[0])
+	if f.Mechanism == "" {
+		return t, shell.Usagef("serve", "a new run needs --mechanism")
 	}
 	if err := f.checkQuota(cmd); err != nil {
 		return t, err
@@ -144,16 +143,16 @@ func (f *serveFlags) run(cmd *cobra.Command, g *shell.Globals, args []string) er
 	if c.Ledger, err = f.book(cmd, g, t); err != nil {
 		return err
 	}
-	format := online.NewFormat(t.Settings)
+	var voters *online.Voters
 	if t.Rows != nil {
 		c.Voters = func() (v *online.Voters, err error) {
-			format.Voters, err = f.voters(t)
-			return format.Voters, err
+			voters, err = f.voters(t)
+			return voters, err
 		}
 	}
 	var door *door
 	if f.http.listen != "" {
-		if door, err = f.http.open(g, format); err != nil {
+		if door, err = f.http.open(g); err != nil {
 			return err
 		}
 		defer door.close()
@@ -164,12 +163,16 @@ func (f *serveFlags) run(cmd *cobra.Command, g *shell.Globals, args []string) er
 		}
 		if q := s.Quota; q != nil {
 			g.Logf("%d votes of each %s, noise %.3g on every count; a row has the cells %s", q.Votes, t.Unit, q.Sigma,
-				strings.Join(format.Voters.Columns(), ", "))
+				strings.Join(voters.Columns(), ", "))
 		} else if d, is, err := s.Describe(); err == nil {
 			g.Logf("%s %s; %s", s.Mechanism, shell.FlagsOf(d, is, func(aggregate.Parameter) bool { return true }), left(e.Counts().Left, s.Capped()))
 		}
+		format, err := online.NewFormat(s, voters)
+		if err != nil {
+			return err
+		}
 		if door != nil {
-			return door.serve(ctx, e)
+			return door.serve(ctx, format, e)
 		}
 		return lines(ctx, cmd, args, format, e)
 	}

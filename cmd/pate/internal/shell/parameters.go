@@ -23,7 +23,7 @@ import (
 // ParameterFlags are --mechanism and one flag for each parameter of the known mechanisms.
 type ParameterFlags struct {
 	Mechanism string
-	known     []aggregate.Description
+	Known     []aggregate.Description // default: the mechanisms of package mechanisms
 	Values    map[string]*parameterValue
 	Others    []string // mechanisms without a description, which --mechanism accepts too
 	Uncapped  bool     // for an analysis: no caps, and noise of any size
@@ -55,15 +55,16 @@ func (v *parameterValue) Set(text string) (err error) {
 
 func (f *ParameterFlags) AddParameters(cmd *cobra.Command, usage string, wanted func(aggregate.Description) bool) {
 	f.Values = map[string]*parameterValue{}
-	for _, d := range mechanisms.All() {
-		if wanted == nil || wanted(d) {
-			f.known = append(f.known, d)
-		}
+	if f.Known == nil {
+		f.Known = mechanisms.All()
+	}
+	if wanted != nil {
+		f.Known = slices.DeleteFunc(f.Known, func(d aggregate.Description) bool { return !wanted(d) })
 	}
 	names := append(f.users(""), f.Others...)
 	cmd.Flags().StringVar(&f.Mechanism, "mechanism", "", usage+"; "+strings.Join(names, ", "))
 	Take("one", names...).Of(cmd.Flag("mechanism"))
-	for _, d := range f.known {
+	for _, d := range f.Known {
 		for _, p := range d.Parameters {
 			if f.Values[p.Name] == nil && !(f.Uncapped && p.Kind == "cap") {
 				f.Values[p.Name] = &parameterValue{whole: p.Kind == "cap"}
@@ -76,7 +77,7 @@ func (f *ParameterFlags) AddParameters(cmd *cobra.Command, usage string, wanted 
 func (f *ParameterFlags) usage(parameter string) string {
 	var docs []string
 	users := map[string][]string{} // by usage text
-	for _, d := range f.known {
+	for _, d := range f.Known {
 		p, ok := d.Parameter(parameter)
 		if !ok {
 			continue
@@ -105,7 +106,7 @@ func DescribeParameter(p aggregate.Parameter) string {
 
 func (f *ParameterFlags) users(parameter string) []string {
 	var names []string
-	for _, d := range f.known {
+	for _, d := range f.Known {
 		if _, has := d.Parameter(parameter); has || parameter == "" {
 			names = append(names, d.Name)
 		}
@@ -114,12 +115,12 @@ func (f *ParameterFlags) users(parameter string) []string {
 }
 
 func (f *ParameterFlags) described() (aggregate.Description, error) {
-	i := slices.IndexFunc(f.known, func(d aggregate.Description) bool { return d.Name == f.Mechanism })
+	i := slices.IndexFunc(f.Known, func(d aggregate.Description) bool { return d.Name == f.Mechanism })
 	if i < 0 {
 		return aggregate.Description{}, Usagef("mechanisms", "--mechanism %q: must be one of %s%s", f.Mechanism,
 			strings.Join(f.users(""), ", "), didYouMean(f.Mechanism, f.users("")))
 	}
-	return f.known[i], nil
+	return f.Known[i], nil
 }
 
 // Setting returns the mechanism and the given parameters. If complete is true, a missing parameter without a

@@ -1,0 +1,120 @@
+package online
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/internal/aggregate/mechanisms"
+	"github.com/pate-go/pate/internal/tokens"
+	"github.com/pate-go/pate/rng"
+)
+
+// described is a mechanism of package tokens with a description of package aggregate. The description finds
+// missing noise, so only the event of the mechanism is used.
+type described struct{ tokens.Mechanism }
+
+var errOnline = errors.New("online: the mechanism answers single questions alone")
+
+func (described) Start(*ledger.Reservation, rng.Key) (aggregate.Session, error) {
+	return nil, errOnline
+}
+
+func (described) Law(aggregate.Histogram) (aggregate.Law, error) { return aggregate.Law{}, errOnline }
+
+func making[M tokens.Mechanism](one func(aggregate.Setting) (M, error)) func(aggregate.Setting) (aggregate.Mechanism, error) {
+	return func(s aggregate.Setting) (aggregate.Mechanism, error) {
+		m, err := one(s)
+		return described{m}, err
+	}
+}
+
+func noise(name, doc string, ratio float64) aggregate.Parameter {
+	return aggregate.Parameter{Name: name, Doc: doc, Unit: "votes", Kind: "noise", Min: 0x1p-10, Max: 0x1p40, Ratio: ratio}
+}
+
+func limit(name, doc string, most, usual float64) aggregate.Parameter {
+	p := aggregate.Parameter{Name: name, Doc: doc, Kind: "cap", Min: 1, Max: most, Whole: true}
+	if usual > 0 {
+		p.Default, p.DefaultDoc = func(int) float64 { return usual }, fmt.Sprint(usual)
+	}
+	return p
+}
+
+// Mechanisms describes the mechanisms that answer questions one at a time.
+func Mechanisms() []aggregate.Description {
+	own := func(name string) aggregate.Description {
+		i := slices.IndexFunc(mechanisms.All(), func(d aggregate.Description) bool { return d.Name == name })
+		return mechanisms.All()[i]
+	}
+	gnmax, confident := own("gnmax"), own("confident")
+	gnmax.New = making(func(s aggregate.Setting) (*tokens.GNMax, error) {
+		return tokens.NewGNMax(aggregate.GNMaxConfig{Sigma: s.Values["sigma"], Queries: s.Queries})
+	})
+	confident.New = making(func(s aggregate.Setting) (*tokens.Confident, error) {
+		return tokens.NewConfident(aggregate.ConfidentGNMaxConfig{Threshold: s.Values["threshold"], Sigma1: s.Values["sigma1"],
+			Sigma2: s.Values["sigma2"], Queries: s.Queries, Answers: int(s.Values["answers"])})
+	})
+	return []aggregate.Description{gnmax, confident, screenDescription(), limitedDescription(), clippedDescription()}
+}
+
+// screenDescription has noise of equal cost for the screen and for the votes, if both are chosen and an epoch
+// has one refusal. The ratio of b2 to b1 is (2 failures)^(2/3) (Lyu, Su, Li 2017).
+func screenDescription() aggregate.Description {
+	return aggregate.Description{
+		Name: "screen", Short: "the public token while the votes do not contradict it, and otherwise as gnmax",
+		Parameters: []aggregate.Parameter{
+			noise("b1", "noise of the threshold of an epoch", 1.6), noise("b2", "noise of a question at the threshold", 2.54),
+			noise("sigma", "noise on each count", 1),
+			{Name: "threshold", Doc: "half of the lead of the public token, above which the token is the answer", Unit: "votes", Kind: "threshold",
+				Max: 1 << 40, Whole: true, Default: func(int) float64 { return 0 }, DefaultDoc: "0"},
+			limit("failures", "questions of an epoch that the votes answer", 1<<30, 1),
+			limit("epochs", "number of epochs, all of which are charged", 1<<30, 0),
+		},
+		New: making(func(s aggregate.Setting) (*tokens.Screen, error) {
+			v := s.Values
+			voting, err := tokens.NewGNMax(aggregate.GNMaxConfig{Sigma: v["sigma"], Queries: int(v["failures"] * v["epochs"])})
+			if err != nil {
+				return nil, err
+			}
+			return tokens.NewScreen(tokens.ScreenConfig{B1: v["b1"], B2: v["b2"], Threshold: int64(v["threshold"]),
+				Failures: int64(v["failures"]), Epochs: int64(v["epochs"])}, voting)
+		}),
+	}
+}
+
+func limitedDescription() aggregate.Description {
+	return aggregate.Description{
+		Name: "limited", Short: "one of the tokens with the most votes, or none", Declines: true,
+		Parameters: []aggregate.Parameter{
+			noise("scale", "difference of counts that changes the odds by a factor of e", 0),
+			limit("domain", "number of tokens with the most votes that may be the answer", 1<<16, 0),
+			limit("margin", "lead over the next token", 1<<40, 0),
+		},
+		New: making(func(s aggregate.Setting) (*tokens.Limited, error) {
+			return tokens.NewLimited(tokens.LimitedConfig{Scale: s.Values["scale"], Domain: int(s.Values["domain"]),
+				Margin: int64(s.Values["margin"]), Queries: int64(s.Queries)})
+		}),
+	}
+}
+
+// clippedSteps is the number of steps of the grid of clipped log-probabilities. Its rounding is at most 1e-6
+// of the clip.
+const clippedSteps = 1 << 19
+
+func clippedDescription() aggregate.Description {
+	return aggregate.Description{
+		Name: "clipped", Short: "a token of a public list, by clipped log-probabilities of the teachers",
+		Parameters: []aggregate.Parameter{
+			{Name: "clip", Doc: "bound on a teacher's log-probability less the public one", Kind: "share", Min: 0x1p-10, Max: 1e6},
+			limit("teachers", "number of teachers, by which the sum is divided", 1<<30, 0),
+			{Name: "temperature", Doc: "temperature of the answers", Kind: "noise", Min: 0x1p-10, Max: 1e6},
+		},
+		New: making(func(s aggregate.Setting) (*tokens.Clipped, error) {
+			return tokens.NewClipped(tokens.ClippedConfig{Clip: s.Values["clip"], Steps: clippedSteps, Teachers: int64(s.Values["teachers"]),
+				Temperature: s.Values["temperature"], Queries: int64(s.Queries)})
+		}),
+	}
+}
