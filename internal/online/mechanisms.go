@@ -31,8 +31,10 @@ func making[M tokens.Mechanism](one func(aggregate.Setting) (M, error)) func(agg
 	}
 }
 
+const mostNoise = 1 << 12 // as in package tokens
+
 func noise(name, doc string, ratio float64) aggregate.Parameter {
-	return aggregate.Parameter{Name: name, Doc: doc, Unit: "votes", Kind: "noise", Min: 0x1p-10, Max: 0x1p40, Ratio: ratio}
+	return aggregate.Parameter{Name: name, Doc: doc, Unit: "votes", Kind: "noise", Min: 0x1p-10, Max: mostNoise, Ratio: ratio}
 }
 
 func limit(name, doc string, most, usual float64) aggregate.Parameter {
@@ -46,8 +48,17 @@ func limit(name, doc string, most, usual float64) aggregate.Parameter {
 // Mechanisms describes the mechanisms that answer questions one at a time.
 func Mechanisms() []aggregate.Description {
 	own := func(name string) aggregate.Description {
-		i := slices.IndexFunc(mechanisms.All(), func(d aggregate.Description) bool { return d.Name == name })
-		return mechanisms.All()[i]
+		d, err := mechanisms.Find(name)
+		if err != nil {
+			panic(err)
+		}
+		d.Parameters = slices.Clone(d.Parameters)
+		for i, p := range d.Parameters {
+			if p.Kind == "noise" {
+				d.Parameters[i].Max = mostNoise
+			}
+		}
+		return d
 	}
 	gnmax, confident := own("gnmax"), own("confident")
 	gnmax.New = making(func(s aggregate.Setting) (*tokens.GNMax, error) {
@@ -89,7 +100,7 @@ func limitedDescription() aggregate.Description {
 	return aggregate.Description{
 		Name: "limited", Short: "one of the tokens with the most votes, or none", Declines: true,
 		Parameters: []aggregate.Parameter{
-			noise("scale", "difference of counts that changes the odds by a factor of e", 0),
+			{Name: "scale", Doc: "difference of counts that changes the odds by a factor of e", Unit: "votes", Kind: "scale", Min: 0x1p-10, Max: 0x1p40},
 			limit("domain", "number of tokens with the most votes that may be the answer", 1<<16, 0),
 			limit("margin", "lead over the next token", 1<<40, 0),
 		},

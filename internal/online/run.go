@@ -86,8 +86,12 @@ func Describe(name string) string {
 	return fmt.Sprintf("answers to %d questions, one at a time", s.Queries)
 }
 
-// patience is how long a run waits for another process that holds its folder or its ledger.
-const patience = time.Second
+// A run waits so long for another process that holds its folder or its ledger. Reading and planning a shared
+// ledger count too.
+const (
+	patience          = 2 * time.Second
+	patienceForLedger = time.Minute
+)
 
 // errStopped ends the drawing of a run that is not finished.
 var errStopped = errors.New("online: stopped")
@@ -105,7 +109,7 @@ type serving struct {
 // Run starts or resumes the run in a folder, serves, and finishes the run if Config.Finish is set.
 func Run(ctx context.Context, c Config) (result Result, err error) {
 	s := &serving{Config: c, dir: results.Folder(c.Out)}
-	if s.folder, err = alone(ctx, c.Out, func(ctx context.Context) (run.Folder, error) {
+	if s.folder, err = alone(ctx, c.Out, patience, func(ctx context.Context) (run.Folder, error) {
 		return run.OpenFolder(ctx, c.Out, run.Identity{Kind: kind, Settings: c.Terms, Command: c.Command}, c.NewKey)
 	}); err != nil {
 		return result, err
@@ -134,7 +138,12 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	if s.voters != nil {
 		r.Units = run.Units{N: s.Terms.Quota.Units, Noun: s.Terms.Unit + "s"}
 	}
-	if s.session, err = alone(ctx, file.Path, r.Open); err != nil {
+	if s.Ledger.Path == "" { // nobody else uses the ledger of a folder that is locked
+		s.session, err = r.Open(ctx)
+	} else {
+		s.session, err = alone(ctx, file.Path, patienceForLedger, r.Open)
+	}
+	if err != nil {
 		return result, err
 	}
 	defer s.session.Close()
@@ -167,7 +176,7 @@ func (s *serving) forget() error {
 }
 
 // alone calls open, which waits for other processes, but waits only for a moment.
-func alone[T any](ctx context.Context, path string, open func(context.Context) (T, error)) (T, error) {
+func alone[T any](ctx context.Context, path string, patience time.Duration, open func(context.Context) (T, error)) (T, error) {
 	brief, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	opened, err := open(brief)
