@@ -100,7 +100,8 @@ func limitedDescription() aggregate.Description {
 	return aggregate.Description{
 		Name: "limited", Short: "one of the tokens with the most votes, or none", Declines: true,
 		Parameters: []aggregate.Parameter{
-			{Name: "scale", Doc: "difference of counts that changes the odds by a factor of e", Unit: "votes", Kind: "scale", Min: 0x1p-10, Max: 0x1p40},
+			{Name: "scale", Doc: "difference of counts that changes the odds by a factor of e", Unit: "votes", Kind: "scale",
+				Min: 0x1p-10, Max: 0x1p40},
 			limit("domain", "number of tokens with the most votes that may be the answer", 1<<16, 0),
 			limit("margin", "lead over the next token", 1<<40, 0),
 		},
