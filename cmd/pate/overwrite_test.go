@@ -51,6 +51,7 @@ func writers() map[string][]string {
 		"ledger statement":      {"ledger statement labelled.jsonl --labels labels.csv --about about.json --out page.html"},
 		"ledger sign":           {"ledger sign labelled.jsonl --key key.pem --out signature"},
 		"votes nearest":         {"votes nearest private.csv --public public.csv --votes 2 --questions 10 --silo a --salt salt.key --out a.counts" + reading},
+		"serve":                 {"serve requests.jsonl --mechanism quota --private private.csv --public public.csv --size 150 --classes a,b,c --queries 8 --votes 3 --epsilon 60 --label kind --unit who --out out"},
 		"votes check hash-ids":  {"votes check hash-ids ids.csv --salt salt.key --silo a --out ids.json"},
 		"train": {
 			"train private.csv --public public.csv --teachers 6 --learner softmax --out v.npy --private-dir secrets" + reading,
@@ -96,6 +97,7 @@ func writersFolder(t *testing.T) {
 	write("blobs-ranges.csv", "length,-5.0..15.0\nwidth,-10.0..5.0\ncolour,red,blue\n")
 	write("settings.json", `[{"learning_rate":0.5},{"learning_rate":1}]`)
 	write("ballots.csv", strings.Repeat("0,1,2,0\n", 5))
+	write("requests.jsonl", onlineRows)
 	write("about.json", `{"controller":"somebody"}`)
 	write("ids.csv", "a\nb\nc\n")
 	run("votes check hash-ids --salt salt.key --new-salt")

@@ -39,8 +39,10 @@ func ReadVoters(public, private dataset.Source, r dataset.Reading) (*Voters, err
 	if err != nil {
 		return nil, err
 	}
-	if schema.Encoder == nil {
-		return nil, &fault.Error{What: public.Path + " is no table", Why: "a question is a list of cells", Fix: "give tables as CSV or Parquet"}
+	if schema.Encoder == nil || schema.Features > mostMore/8 { // a record of the journal holds the features
+		return nil, &fault.Error{What: public.Path + " is no table, or has too many features",
+			Why: fmt.Sprintf("a question is a list of cells, with at most %d features", mostMore/8),
+			Fix: "give tables as CSV or Parquet, or fewer columns"}
 	}
 	set, err := schema.ReadPrivate(private)
 	return &Voters{schema.Encoder, pool.X, neighbours.Rows{X: set.X, Y: set.Y, Units: set.Units, Classes: len(schema.Classes)}}, err
