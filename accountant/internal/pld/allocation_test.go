@@ -173,9 +173,9 @@ func LowerOf(t *testing.T, steps, count int64, sigma float64, reverse bool, delt
 
 func TestSeveralBoundsEveryMass(t *testing.T) {
 	t.Parallel()
-	for _, s := range []several{{4, 1, 1}, {5, 2, 0.5}, {9, 3, 2}} {
+	for _, s := range []several{{4, 1, 1, 1}, {5, 2, 0.5, 0.1}, {9, 3, 2, 1}} {
 		f := s.term(800, -1)
-		m := mixture{float64(s.count) / float64(s.steps), s.sigma}
+		m := s.mixture()
 		z := math.Inf(-1)
 		for i := range f.none { // masses of f by the normal law itself
 			end := m.at(f.h * (float64(f.lo+i) + 0.5))
@@ -237,7 +237,7 @@ func TestSeveralBoundsEveryMass(t *testing.T) {
 
 func TestSeveralRoundsBothLaws(t *testing.T) {
 	t.Parallel()
-	for _, s := range []several{{4, 2, 1}, {50, 3, 0.7}, {1000, 40, 2}} {
+	for _, s := range []several{{4, 2, 1, 1}, {50, 3, 0.7, 0.3}, {1000, 40, 2, 1}} {
 		for _, depth := range []float64{-1, -60} {
 			for _, reverse := range []bool{false, true} {
 				o := s.outcomes(t.Context(), reverse, depth, 1<<19)
@@ -260,7 +260,7 @@ func TestSeveralRoundsBothLaws(t *testing.T) {
 }
 
 func TestSeveralInLittleMemory(t *testing.T) {
-	require.Less(t, several{7, 3, 1}.outcomes(t.Context(), false, -20, 16).loss[0], 1e-9)
+	require.Less(t, several{7, 3, 1, 1}.outcomes(t.Context(), false, -20, 16).loss[0], 1e-9)
 }
 
 func normalCDF(x float64) float64 { return math.Exp(mathx.LogNormalCDF(x)) }

@@ -159,7 +159,7 @@ func (m *Composer) oneOrder(ctx context.Context, s *Sum, reverse bool, to Target
 		best.Points = c.largest
 		width := best.Upper - best.Lower
 		aim = q.width(to.Gap, best.Upper)
-		if to.OnlyLower || to.OnlyUpper || width <= aim || capped || width <= to.Gap && width > 0.95*last {
+		if to.OnlyLower || to.OnlyUpper || width <= aim || capped || q.sparse() && width <= to.Gap && width > 0.95*last {
 			break
 		}
 		last = width

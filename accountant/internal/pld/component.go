@@ -52,7 +52,8 @@ func (m *Composer) components(ctx context.Context, s *Sum, reverse bool) ([]comp
 			c.spread = m.allocation(c.key)
 			c.roughLaw = c.spread.roughLaw(ctx)
 		case pairSeveral:
-			c.outcomes = several{int64(c.key.a), int64(c.key.c), c.key.b}.outcomes(ctx, reverse, s.about, m.maxPoints())
+			sums := several{int64(c.key.a), int64(c.key.c), c.key.b, 1}.leaning(ctx, reverse, s.about)
+			c.outcomes = sums.outcomes(ctx, reverse, s.about, m.maxPoints())
 		case pairSampledLaplace:
 			c.roughLaw = c.sampledLaplace().roughLaw()
 		case pairSampledDiscreteLaplace:

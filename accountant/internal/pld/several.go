@@ -27,6 +27,30 @@ import (
 type several struct {
 	steps, count int64
 	sigma        float64
+	lean         float64 // factor of the odds c/(1-c) in f
+}
+
+// leaning chooses lean. Below 1 it helps if delta is so small that a few large ratios decide.
+func (s several) leaning(ctx context.Context, reverse bool, logDelta float64) several {
+	best, most := s, 0.0
+	for s.lean = 1; s.lean > 1e-5; s.lean /= math.E {
+		o := s.outcomes(ctx, reverse, logDelta, 4*leastSeveral)
+		law := make([]mathx.LossAtom, len(o.loss))
+		for i, l := range o.loss {
+			law[i] = mathx.LossAtom{Loss: l, LogMass: o.logp[i]}
+		}
+		eps := mathx.EpsilonOfLaw(law, math.Exp(logDelta))
+		if !(eps > 1.02*most) {
+			break
+		}
+		best, most = s, eps
+	}
+	return best
+}
+
+func (s several) mixture() mixture {
+	c := float64(s.count) / float64(s.steps)
+	return mixture{s.lean * c / (1 - c + s.lean*c), s.sigma}
 }
 
 const (
@@ -112,7 +136,7 @@ func (s several) outcomes(ctx context.Context, reverse bool, logDelta float64, m
 func (s several) term(most int, logDelta float64) *term {
 	// It divides the range of a step's outputs where the rounded value changes. An inexact division changes
 	// only the rounding, and the masses stay exact. The first and the last cell include the tails.
-	m := mixture{float64(s.count) / float64(s.steps), s.sigma}
+	m := s.mixture()
 	reach := math.Min(math.Max(6, 1+math.Sqrt(-2*logDelta)), 12)
 	shift := 1 / s.sigma
 	zlo, zhi := -reach, shift+reach
