@@ -23,3 +23,19 @@ func TestServeManyShortLines(t *testing.T) {
 	require.Equal(t, n, strings.Count(out, `"source":"vote"`))
 	require.Contains(t, out, `{"queries":0}`)
 }
+
+// TestServeSeeded: a reply of a seeded run states that it is not releasable. A domain of all tokens is
+// refused before the charge, because the mechanism could not answer.
+func TestServeSeeded(t *testing.T) {
+	ask := func(more ...string) (code int, out, text string) {
+		return execute(t, `{"query":1,"votes":{"1":9}}`+"\n", append([]string{"serve", "--out", filepath.Join(t.TempDir(), "run"),
+			"--vocabulary", "4", "--queries", "9", "--epsilon", "8"}, more...)...)
+	}
+	_, out, _ := ask("--mechanism", "gnmax", "--seed", "1")
+	require.Contains(t, out, `{"queries":8},"releasable":false}`)
+	_, out, _ = ask("--mechanism", "gnmax")
+	require.NotContains(t, out, "releasable")
+	code, _, text := ask("--mechanism", "limited", "--scale", "20", "--domain", "4", "--margin", "900")
+	require.Equal(t, 2, code)
+	require.Contains(t, text, "domain must be below the number of tokens, 4")
+}

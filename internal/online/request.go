@@ -57,6 +57,7 @@ func (q *Question) hash(h hash.Hash) {
 // Format reads requests and writes replies.
 type Format struct {
 	Settings
+	Seeded bool    // the noise comes from a seed, so no reply is releasable
 	voters *Voters // read rows; nil if requests have votes
 	tokens map[string]int
 	labels []string // classes in JSON
@@ -332,6 +333,9 @@ func (f *Format) Append(b []byte, q *Question, r Reply) []byte {
 			b = append(b, ',')
 		}
 		b = strconv.AppendInt(append(append(append(b, '"'), left.name...), `":`...), left.n, 10)
+	}
+	if f.Seeded {
+		return append(b, `},"releasable":false}`...)
 	}
 	return append(b, "}}"...)
 }

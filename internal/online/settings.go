@@ -51,6 +51,8 @@ func (s Settings) Check() error {
 		return fmt.Errorf("there must be 2 to %d classes, or 2 to 2^31 tokens", MostClasses)
 	case !s.counted() && s.Queries != 0:
 		return fmt.Errorf("--queries is not for mechanism %s, which charges only answers by votes", s.Mechanism)
+	case s.Values["domain"] >= float64(s.size()):
+		return fmt.Errorf("domain must be below the number of tokens, %d", s.size())
 	case s.counted() && (s.Queries < 1 || s.Queries > math.MaxInt32):
 		return fmt.Errorf("the number of queries must be between 1 and %d, not %d: all of them are charged", math.MaxInt32, s.Queries)
 	}

@@ -171,6 +171,7 @@ func (f *serveFlags) run(cmd *cobra.Command, g *shell.Globals, args []string) er
 		if err != nil {
 			return err
 		}
+		format.Seeded = t.Seed != nil
 		if door != nil {
 			return door.serve(ctx, format, e)
 		}
