@@ -179,8 +179,8 @@ type Budget struct {
 	Delta   float64 // far below 1/n for n units
 	Ledger  string  // path of the ledger, which is created if missing
 	Unit    string  // privacy unit of a new ledger; default "record"
-	// Shared gives a new ledger mode Filter, in which later runs may charge the rest of the budget. If Shared
-	// is false, a new ledger has mode Filter only if a pilot is charged.
+	// If Shared is true, a new ledger has mode Filter, so that later runs may charge the rest of the budget.
+	// Otherwise, a new ledger has mode Filter only if a pilot is charged.
 	Shared bool
 	// Seed, if not nil, determines all noise. Results are then repeatable but not releasable.
 	Seed *uint64

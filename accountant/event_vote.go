@@ -126,8 +126,8 @@ func (LNMax) row() row {
 	return row{"lnmax", "noisy argmax of votes", "{discrete}Laplace, scale {scale}", bounded}
 }
 
-// twice returns the event of one noisy count. LNMax costs two such events.
-func (e LNMax) twice() Event {
+// noisyCount returns the event of one noisy count. LNMax costs two such events.
+func (e LNMax) noisyCount() Event {
 	// LNMax costs two such events, because a moved vote changes two counts, and the argmax is post-processing
 	// of the noisy counts. An integer count that changes by 1 has the losses +-1/Scale of a randomised
 	// response.
@@ -139,19 +139,19 @@ func (e LNMax) twice() Event {
 
 // curve returns the smaller of two curves: of two noisy counts, and of PureDP{2/Scale}.
 func (e LNMax) curve() curve {
-	both, one := pureCurve(2/e.Scale), curveOf(e.twice())
+	both, one := pureCurve(2/e.Scale), curveOf(e.noisyCount())
 	return func(a float64) float64 { return math.Min(both(a), 2*one(a)) }
 }
 
 func (e LNMax) guarantee() (guarantee, bool) { return guarantee{mathx.Up(2 / e.Scale), 0}, true }
-func (e LNMax) rho() float64                 { return 2 * PropertiesOf(e.twice()).Rho }
+func (e LNMax) rho() float64                 { return 2 * PropertiesOf(e.noisyCount()).Rho }
 
 func (e LNMax) pairs(s *pld.Sum, n int64) error {
 	both, err := mul(n, 2)
 	if err != nil {
 		return err
 	}
-	return addPairs(s, e.twice(), both)
+	return addPairs(s, e.noisyCount(), both)
 }
 
 // attained adds the pair of two classes one vote apart.

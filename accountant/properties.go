@@ -32,7 +32,7 @@ type (
 	concentrated interface{ rho() float64 }
 	related      interface{ relation() Relation }
 	// twice returns an event of which two runs cost at least as much as one run of the leaf.
-	twofold interface{ twice() Event }
+	twofold interface{ noisyCount() Event }
 )
 
 // PropertiesOf returns the properties of one run of a valid event.
@@ -45,7 +45,7 @@ func PropertiesOf(e Event) Properties {
 		p.Rho = pureRho(one.epsilon)
 	}
 	if votes, ok := e.(twofold); ok {
-		p.Twice = votes.twice()
+		p.Twice = votes.noisyCount()
 	}
 	if noise, _ := sampledAs(e); noise != nil {
 		if gaussian, ok := noise.(Gaussian); ok {

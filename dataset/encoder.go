@@ -208,7 +208,8 @@ func (e *Encoder) needed() []string {
 }
 
 // SquaredNorm returns the expected squared length of an encoded row. It assumes a mean square of 1 for each
-// feature, which is right for numeric columns. The features of a text together have the length texts.Length.
+// feature, which is right for numeric columns. The features of a text together have the length texts.Length,
+// so their squared length is the square of texts.Length.
 func (e *Encoder) SquaredNorm() int {
 	sum := e.dim
 	for _, c := range e.columns {

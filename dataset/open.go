@@ -24,8 +24,8 @@ type Data struct {
 	numbers *Table   // rows of an NPY file, an idx file or a folder of images, otherwise nil
 }
 
-// Task splits the data by the protocol. If the data are not published, the text of an error states that it is
-// only for their owner.
+// Task splits the data by the protocol. If the data are not public, the text of an error states that only
+// the owner of the data may see the text.
 func (d Data) Task(p Protocol) (Task, error) {
 	switch {
 	case !slices.Contains(Protocols(), string(p)):

@@ -35,8 +35,9 @@ func (b Between) String() string {
 	return fmt.Sprintf("Between(%d)", int(b))
 }
 
-// Distances configures the measurement of distances at every step, for Bayesian figures about a typical
-// record. Measuring does not change the training. Distances are private, have no noise and are not charged.
+// Distances configures the measurement of distances between gradients at every step. A Bayesian account of a
+// typical record needs them. Measuring does not change the training. Distances are private, have no noise and
+// are not charged.
 type Distances struct {
 	// Observe receives the distances of each step before the parameters change. After a resume it receives
 	// only the distances of later steps. If Observe is nil, nothing is measured.

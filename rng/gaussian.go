@@ -281,7 +281,7 @@ func (d *DiscreteGaussian) accept(s *Stream, x, j, v uint64) bool {
 	return v >= g.frac+g.slack || bernoulliExpFrom(s, v, g, exact)
 }
 
-// exponent encloses the number g of accept, for x < 2^9.
+// exponent returns an interval that contains the exponent g in the method accept, for x < 2^9.
 func (d *DiscreteGaussian) exponent(x, j uint64) exponent {
 	// Let i = j/2^fine. Then 2^64 g = y c/2^64 with y = 2^54 i (2x+i) < 2^64 and c = 2^74/(2 s^2). c is at
 	// most 2^63 because s >= 2^5, so g < 1/2. Three roundings decrease the result by less than 1 each: of y

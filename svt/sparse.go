@@ -21,8 +21,8 @@ type SparseVectorConfig struct {
 }
 
 // SparseVector reports, for any number of integer queries, whether each value reaches a public threshold
-// ("above"). It is charged only for queries above. If Answers is 1, it is AboveThreshold (Dwork, Roth 2014,
-// Algorithm 1). With c = Answers it is Algorithm 7 of Lyu, Su, Li 2017:
+// ("above"). Only queries with the result "above" cost privacy. If Answers is 1, it is AboveThreshold (Dwork,
+// Roth 2014, Algorithm 1). With c = Answers it is Algorithm 7 of Lyu, Su, Li 2017:
 //
 //	rho = noise of scale Sensitivity/e1, once;  nu_i = noise of scale 2 c Sensitivity/e2, per query
 //	query i is above iff  value_i + nu_i >= Threshold + rho;  stop after c above

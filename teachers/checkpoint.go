@@ -114,7 +114,8 @@ func (c *checkpoint) load(t int, share Dataset, column []int) (bool, error) {
 	return true, nil
 }
 
-// foreignOrDamaged returns an error for an intact file of another run, and nil for a damaged file.
+// foreignOrDamaged explains why f is not a checkpoint of this run. It returns an error if f is intact, so f
+// is of another run, and nil if f is damaged.
 func (c *checkpoint) foreignOrDamaged(f *os.File, t int) error {
 	info, err := f.Stat()
 	if err != nil {

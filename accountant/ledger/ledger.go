@@ -13,7 +13,7 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// ErrSealed matches the error of Reserve in mode Reserved after the first use of a reservation.
+// ErrSealed matches the error of Reserve after a reservation was used, if the mode is Reserved.
 var ErrSealed = errors.New("ledger: sealed: in mode Reserved all reservations come before the first use; " +
 	"later reservations need mode Filter")
 

@@ -110,8 +110,8 @@ var ErrPage = errors.New("statement: the page does not hold")
 // Checked describes a page that passed Check.
 type Checked struct {
 	Lines int64 // lines of the ledger when the page was written
-	// Rewritten is set if this program writes the same bytes for the ledger. Otherwise Check compared only
-	// the digest, the head and, on a page with one ledger, the first claim.
+	// Rewritten is true if this program writes exactly this page for the ledger. Otherwise Check compared
+	// only the digest, the head and, on a page with one ledger, the first claim.
 	Rewritten bool
 	Program   Program // program that wrote the page
 	Ledgers   int
@@ -239,7 +239,7 @@ func readRecord(page []byte) (record, int, error) {
 	}
 	at := digestAt(page)
 	if at < 0 {
-		return r, 0, errors.New("the file is not a statement, or is a statement of an earlier version, without a digest")
+		return r, 0, errors.New("the file is not a statement, or an older version of pate wrote it without a digest")
 	}
 	text, whole := page, struct{ Record *record }{&r}
 	into := any(&whole)

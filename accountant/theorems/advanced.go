@@ -22,8 +22,9 @@ const (
 	KairouzOhViswanath
 )
 
-// NewAdvanced returns an empty account by advanced composition of equal or different mechanisms. It searches
-// for the best split of delta among the slack of the theorem and the events.
+// NewAdvanced returns an empty account by advanced composition of equal or different mechanisms. It divides
+// delta between the slack of the theorem and the failure probabilities of the events, in the best way that a
+// search finds.
 func NewAdvanced(rel accountant.Relation, t Theorem) (accountant.Accountant, error) {
 	var bound func(rs []runs, slack float64) float64
 	switch t {

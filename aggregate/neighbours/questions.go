@@ -98,7 +98,8 @@ func (m *NearestQuestions) Release(r *ledger.Reservation, key rng.Key, classes i
 }
 
 // Cast returns the votes without noise, for every class of every question. Each unit votes at the given
-// number of nearest questions. The result is private. Results of silos add up.
+// number of nearest questions. The result is private. The results of several silos may be
+// added.
 func Cast(ctx context.Context, private Rows, questions blas32.General, votes int) ([]int64, error) {
 	if err := private.check(questions); err != nil {
 		return nil, err

@@ -75,7 +75,7 @@ func AddToRows[T Float](dst []T, ldd int, v []T, m, n int) {
 
 // Centre sets dst to (src - mean)·scale, clamped to [-limit, limit]. The difference is rounded to float32 and
 // multiplied in float64. NaN stays NaN. All slices have equal length. The slices dst and src may coincide.
-// All paths give equal bits.
+// Assembly and Go give equal bits.
 func Centre(dst, src, mean []float32, scale float64, limit float32) {
 	match(len(src) == len(dst) && len(mean) == len(dst))
 	done := whole[float32](len(dst), 8)
@@ -125,7 +125,7 @@ func SquareRoots(dst, src []float32) {
 
 // Polar computes the polar coordinates of the vectors (right - left, below - above). It sets scaled to the
 // angle in [0, 2π] times perRadian. The error of the angle is below 1e-6 radians. The angle of a zero vector
-// is arbitrary or NaN. All slices have equal length. All paths give equal bits.
+// is arbitrary or NaN. All slices have equal length. Assembly and Go give equal bits.
 func Polar(length, scaled, right, left, below, above []float32, perRadian float32) {
 	for _, x := range [][]float32{scaled, right, left, below, above} {
 		match(len(x) == len(length))

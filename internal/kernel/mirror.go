@@ -7,7 +7,8 @@ import (
 
 const strip = 16
 
-// Mirror is a pair of matrices, even and odd, for the sum and the difference of two matrix products.
+// Mirror holds two matrices. A method returns the sum and the difference of their products with other
+// matrices.
 type Mirror struct {
 	Even, Odd []float32 // M x KE and M x KO
 	M, KE, KO int

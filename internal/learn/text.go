@@ -134,8 +134,8 @@ type phrase struct {
 	cases               []phraseCase
 }
 
-// phraseCase is a branch of an if. It applies if the value has the text equal or, without equal, is not
-// false, 0 or empty.
+// phraseCase is a branch of an if. With a field equal, it applies to values whose text is equal to the field.
+// Without this field, it applies to values that are not false, 0 or empty.
 type phraseCase struct {
 	value, equal string
 	then         []phrase

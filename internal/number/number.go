@@ -1,8 +1,8 @@
 // Package number formats rounded numbers. An upper bound is rounded up, so the text, parsed as a float64, is
 // at least x. A lower bound is rounded down.
 //
-// Rounding works on decimal digits, because arithmetic is inexact: Ceil(x*1e4)/1e4 is below x for 9 % of the
-// x just above a number with four decimals.
+// Rounding works on decimal digits, because arithmetic is inexact. For example, let x be just above a number
+// with four decimals. For 9 % of such x, Ceil(x*1e4)/1e4 is below x.
 package number
 
 import (

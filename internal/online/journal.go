@@ -22,8 +22,9 @@ import (
 )
 
 // A journal holds the answered questions of a run, in order. The file begins with journalMagic. Each write
-// appends one frame: the length of its records, a checksum of the length, a code of authentication over the
-// code of the frame before and over this frame, and the records. A record is a multiple of 8 bytes:
+// appends one frame: the length of its records, a checksum of the length, a message authentication code
+// (MAC), and the records. The MAC covers the MAC of the previous frame and this frame. A record is a multiple
+// of 8 bytes:
 //
 //	0    length of the query
 //	1    source of the answer

@@ -36,8 +36,8 @@ func (v *voting) Resume(_ context.Context, a tokens.Answer, _ []byte) error {
 // fewQuestions is the number of questions for which another goroutine is worth its start.
 const fewQuestions = 8
 
-// Ask draws answers on all cores. Of the state, an answer depends only on whether a cap is used up, which is
-// found out in order: answers drawn beyond a cap are dropped. Answers of a screen depend on earlier answers.
+// Ask draws answers on all cores, and then counts them in order. Answers beyond a cap are dropped. Answers of
+// a [tokens.Screen] depend on earlier answers, so they are drawn one after another.
 func (v *voting) Ask(_ context.Context, questions []*Question) ([]tokens.Answer, error) {
 	answers, asked := make([]tokens.Answer, len(questions)), uint64(v.state.Voted+v.state.Public+v.state.Declined)
 	draw := func(w, i int) (err error) {

@@ -18,11 +18,11 @@ const mostCells = 20_000 // cells of an answer that become features
 
 var seed = maphash.MakeSeed()
 
-// Outcome returns what an audit compares: each label with its query, the failure or the number of rows, and a
-// hash of the whole text. groups[q] is the same for queries with equal votes, whose labels have equal
-// distributions. Rows without a query form a sample, whose order has no meaning. Means of columns of
-// numbers, over equal queries or the sample, are compared too. Text that is neither JSON nor CSV has only its
-// hash.
+// Outcome returns what an audit compares: each label with its query; the number of rows, or the failure if
+// there is no answer; and a hash of the whole text. groups[q] is the same for queries with equal votes, whose
+// labels have equal distributions. Rows without a query form a sample, whose order has no meaning. For each
+// column of numbers, the means over each group of queries and over the sample are compared too. Text that is
+// neither JSON nor CSV has only its hash.
 func (a Answer) Outcome(groups []int) (o audit.Outcome[string]) {
 	add := func(format string, args ...any) {
 		o.Labels = append(o.Labels, unique.Make(fmt.Sprintf(format, args...)).Value())

@@ -83,7 +83,8 @@ func Audit(ctx context.Context, label Labeller, inputs []Pair, opt Options) (Res
 	return r, err
 }
 
-// run adds n pairs of runs to a trial. If ctx ends, it adds those before the first one that is not finished.
+// run adds n pairs of runs to a trial. If ctx ends, it adds only the pairs before the first
+// unfinished pair.
 // A coin decides which run of a pair starts first, so that a change in the labeller's environment affects
 // both inputs alike.
 func (r *Result) run(ctx context.Context, label Labeller, t *trial, n int, opt Options) error {

@@ -29,7 +29,7 @@ type ClippedConfig struct {
 // where l_i(t) is the log-probability of teacher i, on the grid of Clip/Steps. With the public model's
 // log-probabilities as base and as every r_i, it is InvisibleInk (Vinod, Pillutla, Thakurta 2025). Without
 // base and with r_i = max_t l_i(t) - C, it is the method of Amin et al. 2024. The list must be a function of
-// public data: a list of tokens that are likely for the teachers would reveal them.
+// public data. A list of the tokens that the teachers find likely would reveal private texts.
 type Clipped struct {
 	cfg       ClippedConfig
 	perStep   float64 // grid steps in a unit of log-probability

@@ -74,7 +74,8 @@ func (m *Screen) Event() accountant.Event {
 // refused returns the state of the other mechanism.
 func refused(s State) State { return State{Voted: s.Voted, Declined: s.Declined} }
 
-// Left implements [Mechanism]. The number of queries has no cap, but the run ends with the last refusal.
+// Left implements [Mechanism]. The number of queries has no cap. The run ends when all charged
+// refusals are used up.
 func (m *Screen) Left(s State) Left {
 	left := m.voting.Left(refused(s))
 	if left.Queries > 0 {

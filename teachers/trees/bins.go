@@ -37,7 +37,8 @@ func (c *binnedColumn) threshold(a, b int) float32 {
 }
 
 // random draws a uniform threshold between the values of bins first and last. It returns the threshold and
-// the last bin below it. A threshold inside a bin is moved below that bin.
+// the last bin below it. If the threshold falls inside a bin, it is replaced by
+// a threshold just below that bin.
 func (c *binnedColumn) random(first, last int, rnd *rand.Rand) (below int, at float32) {
 	low, high := float64(c.high[first]), float64(c.low[last])
 	v := float32(low + rnd.Float64()*(high-low))

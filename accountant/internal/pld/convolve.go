@@ -226,7 +226,7 @@ func (c *convolver) convolve(blocks int64, factors ...factor) (*tilted, error) {
 
 // Frequencies whose n-th power is large are then summed directly, in at most lowWork multiplications.
 
-// From manySteps steps on, the rounding of a fast Fourier transform is too large.
+// With manySteps steps or more, the rounding error of a fast Fourier transform is too large.
 const (
 	manySteps = 1e8
 	lowWork   = 2e7

@@ -272,7 +272,8 @@ const (
 	//
 	//	mean + sqrt(2 V ln(2/f)/m) + 7 R ln(2/f)/(3 (m-1))
 	//
-	// V is the sample variance, m the sample size, and R the range of e^(T K), which follows from Bound.
+	// V is the sample variance, m the sample size, and R the range of the averaged values, which follows from
+	// Bound.
 	Bernstein Estimator = iota
 	// StudentT is the estimator of the paper, with the factor T, which equation 14 of the paper omits:
 	//

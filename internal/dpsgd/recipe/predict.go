@@ -171,8 +171,8 @@ func predict(outputs []float32) (Prediction, error) {
 }
 
 // Accuracy returns the fraction of rows of set whose predicted class is right. Classes are compared by name.
-// A class that the model does not have is wrong. The result known is false if set has no rows, no labels or
-// no class of the model.
+// A class that the model does not have is wrong. If the set has no rows, no labels or no class of the
+// model, no accuracy is known, and the second result is false.
 func (m *Model) Accuracy(classes []int, set dataset.Set) (accuracy float64, known bool) {
 	of := make([]int, len(set.Classes)) // index of each class in the model
 	for k, name := range set.Classes {

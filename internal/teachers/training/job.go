@@ -29,8 +29,9 @@ type Job struct {
 	Features        string // one of features.Names(); "" means the default for the kind of data
 	Unit            string // name of the privacy unit; "" means the unit column, or "record"
 	Part, Parts     int    // if Parts > 1, only teachers t with t mod Parts = Part are trained
-	// Silo is the name of the silo that owns the rows of Private, if each silo trains one part. It requires
-	// Parts > 1 and a unit for each row. It is "" if Private holds the rows of all teachers.
+	// Silo is the name of a silo, if each silo trains its own part and Private holds the rows of this silo
+	// alone. A silo needs Parts > 1 and a unit for each row. If Silo is "", Private holds the rows of all
+	// teachers.
 	Silo string
 	Out  string // path of the votes
 	// PartsFolder is the folder for votes files of parts, with mode 0700, by default Out with suffix

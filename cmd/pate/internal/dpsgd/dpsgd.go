@@ -248,7 +248,7 @@ func (f *ownFlags) check(given func(string) bool, size int) error {
 		}
 	}
 	if f.public == "" {
-		return errors.New("PRIVATE needs --public: columns, scales and classes come from public rows, because taking them from private rows " +
+		return errors.New("give --public: columns, scales and classes come from public rows, because taking them from private rows " +
 			"would cost budget")
 	}
 	return shell.CheckUnits(given, size, f.rows)

@@ -46,8 +46,8 @@ func (f *VotesFlags) AddShape(cmd *cobra.Command) {
 	CompleteArgs(cmd, Files("npy", "csv", "parquet", "tsv", "txt", "gz", "zst"))
 }
 
-// Needs returns a check that votes files and the flags in names are given. If neither class names nor counts
-// are given, and Named is not true, --classes is required. If the file *ledger does not exist, --epsilon is
+// Needs returns a check that votes files and the flags in names are given. The flag --classes is required,
+// unless class names or counts are given or Named is true. If the file *ledger does not exist, --epsilon is
 // required.
 func (f *VotesFlags) Needs(ledger *string, names ...string) cobra.PositionalArgs {
 	return Wants(cobra.MinimumNArgs(1), func(cmd *cobra.Command, _ []string) []string {
