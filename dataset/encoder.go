@@ -280,7 +280,7 @@ func (e *Encoder) Encode(t *Table) (blas32.General, error) {
 			continue
 		}
 		for i, v := range c.Values {
-			f.encode(x.Data[i*e.dim:(i+1)*e.dim], v)
+			_, _ = f.encode(x.Data[i*e.dim:(i+1)*e.dim], v)
 		}
 	}
 	return x, nil
@@ -294,8 +294,8 @@ func (e *Encoder) fits(t *Table) error {
 	return nil
 }
 
-// encode writes the features of one cell, and returns the number in a cell of a numeric column. No cell is an
-// error, because errors could reveal private rows.
+// encode writes the features of one cell. It returns the number in a cell of a numeric column, and the error
+// of parsing the number. The caller must not refuse a cell, because a refusal could reveal private rows.
 func (f *encodedColumn) encode(dst []float32, v string) (number float64, err error) {
 	switch missing := isMissing(v); {
 	case missing && f.missing >= 0:

@@ -100,6 +100,13 @@ const (
 	finishedName = "finished"
 )
 
+// Forget removes the run from the folder, with its key, so that another run may use the folder. Nothing may
+// have been charged for the run.
+func (f Folder) Forget() error {
+	folder := results.Folder(f.Path)
+	return errors.Join(os.Remove(folder.Config()), keyfile.Destroy(folder.Private(keyName)))
+}
+
 // Close lets other processes use the folder.
 func (f Folder) Close() { f.unlock() }
 

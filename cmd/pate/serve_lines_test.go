@@ -31,11 +31,30 @@ func TestServeSeeded(t *testing.T) {
 		return execute(t, `{"query":1,"votes":{"1":9}}`+"\n", append([]string{"serve", "--out", filepath.Join(t.TempDir(), "run"),
 			"--vocabulary", "4", "--queries", "9", "--epsilon", "8"}, more...)...)
 	}
-	_, out, _ := ask("--mechanism", "gnmax", "--seed", "1")
+	_, out, _ := ask("--mechanism", "gnmax", "--teachers", "90", "--seed", "1")
 	require.Contains(t, out, `{"queries":8},"releasable":false}`)
-	_, out, _ = ask("--mechanism", "gnmax")
+	_, out, _ = ask("--mechanism", "gnmax", "--teachers", "90")
 	require.NotContains(t, out, "releasable")
 	code, _, text := ask("--mechanism", "limited", "--scale", "20", "--domain", "4", "--margin", "900")
 	require.Equal(t, 2, code)
 	require.Contains(t, text, "domain must be below the number of tokens, 4")
+}
+
+// TestServeRefusesNoiseThatHidesVotes: such noise is refused before the charge, and the folder stays free.
+func TestServeRefusesNoiseThatHidesVotes(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "run")
+	ask := func(more ...string) (int, string) {
+		code, _, text := execute(t, "", append([]string{"serve", "--out", folder, "--mechanism", "gnmax", "--classes", "a,b", "--epsilon", "2"}, more...)...)
+		return code, text
+	}
+	code, text := ask("--queries", "10000")
+	require.Equal(t, 2, code)
+	require.Contains(t, text, "give --teachers or the noise")
+	code, text = ask("--queries", "10000", "--teachers", "200")
+	require.NotZero(t, code)
+	require.Contains(t, text, "noise of 282 votes hides the votes of 200 teachers")
+	require.NoFileExists(t, filepath.Join(folder, "private", "ledger.jsonl"))
+	code, text = ask("--queries", "1000", "--teachers", "200")
+	require.Zero(t, code, text)
+	require.FileExists(t, filepath.Join(folder, "private", "ledger.jsonl"))
 }

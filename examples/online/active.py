@@ -28,7 +28,7 @@ class Labeller:
     def __init__(self, folder, classes):
         self.server = subprocess.Popen(
             [os.environ.get("PATE", "pate"), "serve", "--out", folder, "--listen", "127.0.0.1:0", "--mechanism", "gnmax",
-             "--queries", str(ROUNDS * QUESTIONS), "--epsilon", str(EPSILON), "--delta", "1e-5", "--classes", ",".join(classes)],
+             "--teachers", str(TEACHERS), "--queries", str(ROUNDS * QUESTIONS), "--epsilon", str(EPSILON), "--delta", "1e-5", "--classes", ",".join(classes)],
             stderr=subprocess.PIPE, text=True)
         line = next(text for text in self.server.stderr if "listening on " in text)
         self.url = line.split("listening on ")[1].strip() + "/answer"

@@ -159,7 +159,7 @@ func (e *Engine) Done() <-chan struct{} { return e.done }
 
 func (e *Engine) work() {
 	defer close(e.done)
-	defer e.journal.close()
+	defer func() { _ = e.journal.close() }() // each frame was synced
 	for first := range e.queue {
 		batch, n := []*job{first}, len(first.questions)
 		for n < mostAtOnce && len(e.queue) > 0 {

@@ -45,6 +45,14 @@ func limit(name, doc string, most, usual float64) aggregate.Parameter {
 	return p
 }
 
+// numberOfTeachers is the public number of teachers, with which chosen noise is compared. It may be 0 if the
+// noise is given.
+func numberOfTeachers() aggregate.Parameter {
+	p := limit("teachers", "number of teachers; noise that hides their votes is refused", 1<<40, 0)
+	p.Min, p.Default, p.DefaultDoc = 0, func(int) float64 { return 0 }, "0"
+	return p
+}
+
 // Mechanisms describes the mechanisms that answer questions one at a time.
 func Mechanisms() []aggregate.Description {
 	own := func(name string) aggregate.Description {
@@ -61,6 +69,7 @@ func Mechanisms() []aggregate.Description {
 		return d
 	}
 	gnmax, confident := own("gnmax"), own("confident")
+	gnmax.Parameters, confident.Parameters = append(gnmax.Parameters, numberOfTeachers()), append(confident.Parameters, numberOfTeachers())
 	gnmax.New = making(func(s aggregate.Setting) (*tokens.GNMax, error) {
 		return tokens.NewGNMax(aggregate.GNMaxConfig{Sigma: s.Values["sigma"], Queries: s.Queries})
 	})
@@ -82,7 +91,7 @@ func screenDescription() aggregate.Description {
 			{Name: "threshold", Doc: "half of the lead of the public token, above which the token is the answer", Unit: "votes", Kind: "threshold",
 				Max: 1 << 40, Whole: true, Default: func(int) float64 { return 0 }, DefaultDoc: "0"},
 			limit("failures", "questions of an epoch that the votes answer", 1<<30, 1),
-			limit("epochs", "number of epochs, all of which are charged", 1<<30, 0),
+			limit("epochs", "number of epochs, all of which are charged", 1<<30, 0), numberOfTeachers(),
 		},
 		New: making(func(s aggregate.Setting) (*tokens.Screen, error) {
 			v := s.Values

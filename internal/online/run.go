@@ -104,11 +104,16 @@ type serving struct {
 	as      Settings // with all noise, once there is a plan
 	voters  *Voters  // nil if requests have votes
 	done    bool     // the labels were committed before
+	refused bool     // the run was not charged before, and its plan failed
 }
 
 // Run starts or resumes the run in a folder, serves, and finishes the run if Config.Finish is set.
 func Run(ctx context.Context, c Config) (result Result, err error) {
 	s := &serving{Config: c, dir: results.Folder(c.Out)}
+	known, err := durable.Exists(s.dir.Config())
+	if err != nil {
+		return result, err
+	}
 	if s.folder, err = alone(ctx, c.Out, patience, func(ctx context.Context) (run.Folder, error) {
 		return run.OpenFolder(ctx, c.Out, run.Identity{Kind: kind, Settings: c.Terms, Command: c.Command}, c.NewKey)
 	}); err != nil {
@@ -142,6 +147,9 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 		s.session, err = r.Open(ctx)
 	} else {
 		s.session, err = alone(ctx, file.Path, patienceForLedger, r.Open)
+	}
+	if s.refused && !known {
+		err = errors.Join(err, s.folder.Forget())
 	}
 	if err != nil {
 		return result, err
@@ -198,6 +206,7 @@ func (s *serving) plan(ctx context.Context, before *run.Before) (p run.Plan, err
 		return p, err
 	}
 	s.done = p.Same != nil && p.Same.Committed
+	defer func() { s.refused = p.Same == nil && err != nil }()
 	if p.Same == nil {
 		s.as, err = s.Terms.Settings.choose(func(event func(noise float64) (accountant.Event, error)) (float64, error) {
 			return before.LeastNoise(ctx, event)

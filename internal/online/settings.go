@@ -63,6 +63,9 @@ func (s Settings) Check() error {
 	if err != nil {
 		return err
 	}
+	if v, votes := d.Parameter("teachers"); votes && v.Default != nil && is.Values["teachers"] == 0 && !d.Settled(is) {
+		return errors.New("give --teachers or the noise: noise that hides the votes of all teachers is refused before the charge")
+	}
 	return d.Check(is)
 }
 
@@ -111,9 +114,24 @@ func (s Settings) choose(least aggregate.LeastNoise) (Settings, error) {
 			noise = number.Up(noise, 6)
 		}
 		is = d.WithNoise(is, noise)
+		if err := s.futile(is.Values); err != nil {
+			return s, err
+		}
 	}
 	s.Values = is.Values
 	return s, nil
+}
+
+// futile returns an error for noise that often exceeds the votes of all teachers: the largest of n noises is
+// about sqrt(2 log n) standard deviations.
+func (s Settings) futile(values map[string]float64) error {
+	sigma, teachers := max(values["sigma"], values["sigma2"]), values["teachers"]
+	if teachers == 0 || s.Mechanism == "clipped" || teachers >= sigma*max(2, math.Sqrt(2*math.Log(float64(s.size())))) {
+		return nil
+	}
+	return &fault.Error{What: fmt.Sprintf("noise of %.4g votes hides the votes of %.0f teachers", sigma, teachers),
+		Why: "answers would often be wrong, even if all teachers agree; nothing was charged",
+		Fix: "raise --epsilon, ask fewer --queries, or train more teachers"}
 }
 
 // Event returns the worst-case event of the run. All noise must be set.

@@ -121,7 +121,7 @@ func (f *httpFlags) open(g *shell.Globals) (d *door, err error) {
 
 func (d *door) close() {
 	if d.listener != nil {
-		d.listener.Close()
+		_ = d.listener.Close()
 	}
 	if d.log != nil {
 		d.log.Close()
@@ -149,7 +149,7 @@ func (d *door) serve(ctx context.Context, f *online.Format, e *online.Engine) er
 	brief, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
 	defer cancel()
 	if server.Shutdown(brief) != nil {
-		server.Close() // requests that are too slow
+		_ = server.Close() // requests that are too slow
 	}
 	return err
 }
@@ -256,7 +256,7 @@ func (d *door) answer(w http.ResponseWriter, r *http.Request) (status, n int) {
 	}
 	w.Header().Set("Content-Type", kind)
 	w.WriteHeader(status)
-	w.Write(text)
+	_, _ = w.Write(text) // a client that is gone asks again
 	return status, len(all)
 }
 

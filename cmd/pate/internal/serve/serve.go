@@ -165,7 +165,8 @@ func (f *serveFlags) run(cmd *cobra.Command, g *shell.Globals, args []string) er
 			g.Logf("%d votes of each %s, noise %.3g on every count; a row has the cells %s", q.Votes, t.Unit, q.Sigma,
 				strings.Join(voters.Columns(), ", "))
 		} else if d, is, err := s.Describe(); err == nil {
-			g.Logf("%s %s; %s", s.Mechanism, shell.FlagsOf(d, is, func(aggregate.Parameter) bool { return true }), left(e.Counts().Left, s.Capped()))
+			given := func(p aggregate.Parameter) bool { return p.Name != "teachers" || is.Values[p.Name] > 0 }
+			g.Logf("%s %s; %s", s.Mechanism, shell.FlagsOf(d, is, given), left(e.Counts().Left, s.Capped()))
 		}
 		format, err := online.NewFormat(s, voters)
 		if err != nil {
