@@ -130,9 +130,13 @@ func FuzzRequests(f *testing.F) {
 	f.Add([]byte(`{"votes":{"c,\"d":0},"query":12}`), true)
 	f.Add([]byte(`{"query":"\u00e9\ud83d\ude00","votes":{"17":1099511627776}}`), false)
 	formats := map[bool]*Format{true: must(abc), false: must(Settings{Mechanism: "gnmax", Queries: 9, Tokens: 1 << 20})}
+	probabilities := must(lists)
+	f.Add([]byte(`{"query":1,"list":[3,5],"logprobs":[[-1,-2e0],[0,-1e9]],"public":[-1,-2]}`), true)
 	f.Fuzz(func(t *testing.T, text []byte, classes bool) {
+		q, err := probabilities.Parse(text)
+		require.True(t, json.Valid(probabilities.Append(nil, q, Reply{Err: err})))
 		format := formats[classes]
-		q, err := format.Parse(text)
+		q, err = format.Parse(text)
 		require.True(t, json.Valid(format.Append(nil, q, Reply{Err: err})))
 		if err != nil {
 			return
