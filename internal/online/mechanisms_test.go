@@ -89,3 +89,12 @@ func TestRequestsWithLogProbabilities(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []int64{2 * clippedSteps, 7*clippedSteps/8 - clippedSteps}, q.In.Scores, "less each teacher's largest value less clip")
 }
+
+func TestOtherLogProbabilitiesAreOtherInputs(t *testing.T) {
+	s := must(lists).Settings
+	e := open(t, filepath.Join(t.TempDir(), "journal"), s)
+	line := `{"query":1,"list":[3,5],"public":[-1,-2],"logprobs":[[-1,-2],[-1,-%d]]}`
+	require.Contains(t, ask(t, e, s, fmt.Sprintf(line, 2))[0], `"source":"vote"`)
+	require.Contains(t, ask(t, e, s, fmt.Sprintf(line, 3))[0], ErrConflict.Error())
+	require.NoError(t, e.Stop())
+}
