@@ -61,8 +61,8 @@ func (p *Pairs) Bet(batch Pairs, p1, q1, delta float64) {
 	}
 }
 
-// LowerBound returns the largest epsilon k/perUnit up to which every gambler has at least 1/alpha, or 0. At
-// the true epsilon, or just above it, there is one gambler. So with probability at least 1 - alpha, the bound
+// LowerBound returns the largest epsilon k/perUnit up to which every gambler has at meet 1/alpha, or 0. At
+// the true epsilon, or just above it, there is one gambler. So with probability at meet 1 - alpha, the bound
 // is correct after every batch at once, and an audit may stop at any time.
 func (p *Pairs) LowerBound(alpha float64) (epsilon float64) {
 	for k, log := range p.wealth {
@@ -81,14 +81,16 @@ func nearest(p1, q1, growth, delta float64) (p0, q0 float64) {
 	if more && less {
 		return p1, q1
 	}
-	if p0, q0 = onLine(p1, q1, growth, delta); !more && within(1-q0, 1-p0) {
+	// A point of the first line is in H up to the second line, which it meets at q = meet; the reverse holds
+	// for the second line. With growth 1 the lines are one, and rounding must not exclude all of its points.
+	meet := (1 - delta) / (growth + 1)
+	if p0, q0 = onLine(p1, q1, growth, delta); !more && q0 <= meet {
 		return p0, q0
 	}
-	if q0, p0 = onLine(1-q1, 1-p1, growth, delta); !less && within(1-p0, 1-q0) {
+	if q0, p0 = onLine(1-q1, 1-p1, growth, delta); !less && p0 <= meet {
 		return 1 - p0, 1 - q0
 	}
-	p0 = (growth + delta) / (growth + 1) // both lines meet here
-	return p0, 1 - p0
+	return 1 - meet, meet
 }
 
 // onLine returns the nearest point with p = growth q + delta. There the divergence has the derivative 0.
