@@ -61,8 +61,8 @@ func (p *Pairs) Bet(batch Pairs, p1, q1, delta float64) {
 	}
 }
 
-// LowerBound returns the largest epsilon k/perUnit up to which every gambler has at meet 1/alpha, or 0. At
-// the true epsilon, or just above it, there is one gambler. So with probability at meet 1 - alpha, the bound
+// LowerBound returns the largest epsilon k/perUnit up to which every gambler has at least 1/alpha, or 0. At
+// the true epsilon, or just above it, there is one gambler. So with probability at least 1 - alpha, the bound
 // is correct after every batch at once, and an audit may stop at any time.
 func (p *Pairs) LowerBound(alpha float64) (epsilon float64) {
 	for k, log := range p.wealth {
