@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/aggregate/acceptance"
 	"github.com/pate-go/pate/internal/mathx"
 	"github.com/pate-go/pate/rng"
 )
@@ -29,7 +30,7 @@ func NewExponential(cfg ExponentialConfig) (*Exponential, error) {
 	if err != nil {
 		return nil, err
 	}
-	cost := accountant.ExponentialMechanism{Epsilon: twiceOver(distances.Scale())}
+	cost := accountant.ExponentialMechanism{Epsilon: mathx.DivUp(2, distances.Scale())}
 	return &Exponential{single{manyTurns{turns{"exponential", distances}}, cost, cfg.Queries}, distances}, nil
 }
 
@@ -37,26 +38,7 @@ type manyTurns struct{ turns }
 
 // draw lists turns of uniformly random classes until every class has had a turn.
 func (m manyTurns) draw(noise []int64, s *rng.Stream, classes int) []int64 {
-	// A turn is a class and a random distance. It is accepted if the class is at most this distance behind
-	// the largest count. So at least one turn is accepted for any votes. The first accepted turn is of class
-	// j with probability proportional to the acceptance probability of j. A turn is omitted if an earlier
-	// turn of its class has an equal or larger distance.
-	farthest := make([]int64, classes)
-	for i := range farthest {
-		farthest[i] = -1
-	}
-	for left := classes; left > 0; {
-		class := int64(s.Uint64N(uint64(classes)))
-		distance := m.distances.Geometric(s)
-		if farthest[class] < 0 {
-			left--
-		}
-		if distance > farthest[class] {
-			farthest[class] = distance
-			noise = appendTurn(noise, class, distance)
-		}
-	}
-	return noise
+	return acceptance.Draw(noise, classes, m.distances, s)
 }
 
 // Law returns the output distribution of one query: P[j] is proportional to exp(n_j/Scale).
@@ -108,26 +90,8 @@ func (t turns) noise() (string, []uint64) {
 
 func (turns) decide(counts, noise []int64) Answer { return firstAccepted(counts, noise) }
 
-func appendTurn(noise []int64, class, distance int64) []int64 { return append(noise, class, distance) }
-
-// firstAccepted returns the class of the first accepted turn. It always reads all turns.
 func firstAccepted(counts, turns []int64) Answer {
-	high := slices.Max(counts)
-	label := NoLabel
-	for i := len(turns) - 2; i >= 0; i -= 2 {
-		if turns[i+1] >= high-counts[turns[i]] {
-			label = int(turns[i])
-		}
-	}
-	return Answer{Label: label, Answered: true}
-}
-
-func twiceOver(scale float64) float64 {
-	eps := 2 / scale
-	if math.FMA(eps, scale, -2) < 0 {
-		return mathx.Up(eps)
-	}
-	return eps
+	return Answer{Label: acceptance.First(counts, turns), Answered: true}
 }
 
 func logAcceptances(counts []int64, scale float64) []float64 {

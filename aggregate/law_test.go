@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/pate-go/pate/internal/mathx"
 	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/rng"
 )
@@ -401,7 +402,7 @@ func TestExponentialLeavesOutOnlyLosers(t *testing.T) {
 		for len(left) > 0 {
 			class, distance := int64(s.Uint64N(3)), m.distances.Geometric(s)
 			delete(left, class)
-			all = appendTurn(all, class, distance)
+			all = append(all, class, distance)
 		}
 		drawn := m.draw(nil, rng.SeedKey(seed).Stream(), 3)
 		require.LessOrEqual(t, len(drawn), len(all))
@@ -422,11 +423,11 @@ func TestFirstAcceptedAtTheEnds(t *testing.T) {
 
 // Claims never fall short of 2/Scale, and are exactly that where they can be.
 func TestEpsilonOfScale(t *testing.T) {
-	require.Equal(t, 0.5, twiceOver(4))
-	require.Equal(t, 4.0, twiceOver(0.5))
+	require.Equal(t, 0.5, mathx.DivUp(2, 4))
+	require.Equal(t, 4.0, mathx.DivUp(2, 0.5))
 	rapid.Check(t, func(t *rapid.T) {
 		scale := math.Exp2(rapid.Float64Range(-10, 40).Draw(t, "log2 scale"))
-		eps := twiceOver(scale)
+		eps := mathx.DivUp(2, scale)
 		require.GreaterOrEqual(t, math.FMA(eps, scale, -2), 0.0)
 		require.Less(t, math.FMA(math.Nextafter(eps, 0), scale, -2), 0.0, "the least such number")
 	})

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/mathx"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -29,7 +30,7 @@ func NewPermuteAndFlip(cfg PermuteAndFlipConfig) (*PermuteAndFlip, error) {
 	if err != nil {
 		return nil, err
 	}
-	cost := accountant.PureDP{Epsilon: twiceOver(distances.Scale())}
+	cost := accountant.PureDP{Epsilon: mathx.DivUp(2, distances.Scale())}
 	return &PermuteAndFlip{single{oneTurn{turns{"permute-and-flip", distances}}, cost, cfg.Queries}, distances}, nil
 }
 
@@ -39,7 +40,7 @@ func (m oneTurn) draw(noise []int64, s *rng.Stream, classes int) []int64 {
 	order := make([]int, classes)
 	s.Perm(order)
 	for _, class := range order {
-		noise = appendTurn(noise, int64(class), m.distances.Geometric(s))
+		noise = append(noise, int64(class), m.distances.Geometric(s))
 	}
 	return noise
 }

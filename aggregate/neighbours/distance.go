@@ -5,6 +5,7 @@ import (
 
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/kernel"
+	"github.com/pate-go/pate/internal/mathx"
 )
 
 const (
@@ -33,7 +34,7 @@ func newPanel(x dense.Matrix, first int) *panel {
 func halvesOf(norms []float64) []float32 {
 	out := make([]float32, len(norms))
 	for i, norm := range norms {
-		out[i] = below(norm / 2)
+		out[i] = mathx.Below(norm / 2)
 	}
 	return out
 }
@@ -60,14 +61,6 @@ func squared(norm, other float64, product float32) float32 {
 		return float32(math.Inf(1))
 	}
 	return d
-}
-
-func below(x float64) float32 {
-	f := float32(x)
-	if float64(f) > x {
-		return math.Nextafter32(f, float32(math.Inf(-1)))
-	}
-	return f
 }
 
 // offerRow offers a unit with one row to all questions of a panel. The slice products holds its products with
@@ -120,7 +113,7 @@ func (n *nearest) floor(norm, largest float64) float32 {
 		return float32(math.Inf(-1))
 	}
 	last := float64(n.last)
-	return below((norm-last)/2 - 0x1p-40*(norm+largest+math.Abs(last)))
+	return mathx.Below((norm-last)/2 - 0x1p-40*(norm+largest+math.Abs(last)))
 }
 
 type block struct {

@@ -80,6 +80,24 @@ func Up(x float64) float64 {
 	return math.Nextafter(x, math.Inf(1))
 }
 
+// DivUp returns the least float64 that is at least a/b, for positive numbers.
+func DivUp(a, b float64) float64 {
+	quotient := a / b
+	if math.FMA(quotient, b, -a) < 0 {
+		return Up(quotient)
+	}
+	return quotient
+}
+
+// Below returns the largest float32 that is at most x.
+func Below(x float64) float32 {
+	f := float32(x)
+	if float64(f) > x {
+		return math.Nextafter32(f, float32(math.Inf(-1)))
+	}
+	return f
+}
+
 // Down returns the next float64 below x. It returns infinities and NaN unchanged.
 func Down(x float64) float64 {
 	if !IsFinite(x) {

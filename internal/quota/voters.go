@@ -146,7 +146,7 @@ func newPanel(questions []Question, columns int) *panel {
 	for i, q := range questions {
 		copy(dense.Row(rows, i), q.Row)
 		norm, square := kernel.SquaredNorm(q.Row), q.Radius*q.Radius
-		p.halves[i], p.largest = below((norm-square)/2), math.Max(p.largest, norm+square)
+		p.halves[i], p.largest = mathx.Below((norm-square)/2), math.Max(p.largest, norm+square)
 	}
 	p.packed.PackBT(rows.Data, rows.Stride, rows.Rows, rows.Cols)
 	return p
@@ -209,15 +209,7 @@ func (f *finder) offer(q int, question Question, row voter) {
 // limit subtracts more.
 func (v *voters) floor(i int, p *panel) float32 {
 	norm := v.norms[i]
-	return below(norm/2 - float64(v.x.Cols+16)*0x1p-23*(norm+p.largest))
-}
-
-func below(x float64) float32 {
-	f := float32(x)
-	if float64(f) > x {
-		return math.Nextafter32(f, float32(math.Inf(-1)))
-	}
-	return f
+	return mathx.Below(norm/2 - float64(v.x.Cols+16)*0x1p-23*(norm+p.largest))
 }
 
 func distance(a, b []float32) (squared float64) {

@@ -7,6 +7,8 @@ import (
 	"math"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/aggregate/acceptance"
+	"github.com/pate-go/pate/internal/mathx"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -68,7 +70,8 @@ func (m *Clipped) Event() accountant.Event {
 	if !m.cfg.Appears {
 		interval *= 2
 	}
-	return accountant.Repeated{Event: accountant.ExponentialMechanism{Epsilon: over(interval, m.distances.Scale())}, Count: m.cfg.Queries}
+	one := accountant.ExponentialMechanism{Epsilon: mathx.DivUp(float64(interval), m.distances.Scale())}
+	return accountant.Repeated{Event: one, Count: m.cfg.Queries}
 }
 
 // Left implements [Mechanism].
@@ -109,12 +112,12 @@ const maxBase = 1 << 60
 // Start implements [Mechanism].
 func (m *Clipped) Start(key rng.Key) Session {
 	key = key.Derive("tokens clipped", math.Float64bits(m.cfg.Clip), uint64(m.cfg.Steps), math.Float64bits(m.distances.Scale()))
-	return &clippedSession{Clipped: m, turns: turns{distances: m.distances}, streams: key.Streams("query")}
+	return &clippedSession{Clipped: m, streams: key.Streams("query")}
 }
 
 type clippedSession struct {
 	*Clipped
-	turns   turns
+	turns   []int64
 	streams *rng.Streams
 	scores  []int64
 }
@@ -127,7 +130,8 @@ func (c *clippedSession) Answer(s State, query uint64, in Input) (Answer, error)
 	for t, b := range in.Base {
 		c.scores[t] += b
 	}
-	return Answer{in.List[c.turns.choose(c.scores, c.streams.Of(query, in.Name))], Vote}, nil
+	c.turns = acceptance.Draw(c.turns[:0], len(c.scores), c.distances, c.streams.Of(query, in.Name))
+	return Answer{in.List[acceptance.First(c.scores, c.turns)], Vote}, nil
 }
 
 // checkScores checks a list, whose scores must be in [-most, most].

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/aggregate/acceptance"
 	"github.com/pate-go/pate/internal/mathx"
 	"github.com/pate-go/pate/rng"
 )
@@ -92,17 +93,8 @@ func (m *Limited) Event() accountant.Event {
 	// If a vote appears, all scores change by 0 or 1 in one direction, and h_u <= h_(k+1) + 1. So the range
 	// is 1/Scale, and the failure probability exp(-(Margin-1)/Scale). With epsilon = 1/Scale and Margin = 1 +
 	// log(1/delta)/epsilon this is the theorem of the paper for users with one vote.
-	one := accountant.ExponentialMechanism{Epsilon: over(m.cfg.moved(), m.cfg.Scale)}
+	one := accountant.ExponentialMechanism{Epsilon: mathx.DivUp(float64(m.cfg.moved()), m.cfg.Scale)}
 	return accountant.Repeated{Event: accountant.WithFailure{Event: one, Delta: m.cfg.failure()}, Count: m.cfg.Queries}
-}
-
-// over returns n/scale, rounded up.
-func over(n int64, scale float64) float64 {
-	eps := float64(n) / scale
-	if math.FMA(eps, scale, -float64(n)) < 0 {
-		return mathx.Up(eps)
-	}
-	return eps
 }
 
 // Left implements [Mechanism].
@@ -114,12 +106,12 @@ func (m *Limited) Left(s State) Left {
 // Start implements [Mechanism].
 func (m *Limited) Start(key rng.Key) Session {
 	key = key.Derive("tokens limited", math.Float64bits(m.cfg.Scale), uint64(m.cfg.Domain), uint64(m.cfg.Margin))
-	return &limitedSession{Limited: m, turns: turns{distances: m.distances}, streams: key.Streams("query")}
+	return &limitedSession{Limited: m, streams: key.Streams("query")}
 }
 
 type limitedSession struct {
 	*Limited
-	turns   turns
+	turns   []int64
 	streams *rng.Streams
 	ranked  []counted
 	scores  []int64
@@ -138,7 +130,8 @@ func (l *limitedSession) Answer(s State, query uint64, in Input) (Answer, error)
 		l.scores = append(l.scores, c.votes)
 	}
 	l.scores[l.cfg.Domain] += l.cfg.Margin
-	if i := l.turns.choose(l.scores, l.streams.Of(query, in.Name)); i < l.cfg.Domain {
+	l.turns = acceptance.Draw(l.turns[:0], len(l.scores), l.distances, l.streams.Of(query, in.Name))
+	if i := acceptance.First(l.scores, l.turns); i < l.cfg.Domain {
 		return Answer{l.ranked[i].token, Vote}, nil
 	}
 	return Answer{None, Declined}, nil
