@@ -56,17 +56,7 @@ type grouped struct {
 func (r Rows) group() grouped {
 	// Units keep the order of their first rows, and the rows of a unit keep their order. So removing a unit
 	// does not change the order of other units.
-	place := make(map[string]int, len(r.Units))
-	var of [][]int
-	for i, u := range r.Units {
-		at, there := place[u]
-		if !there {
-			at = len(of)
-			place[u] = at
-			of = append(of, nil)
-		}
-		of[at] = append(of[at], i)
-	}
+	of := dense.Groups(r.Units)
 	g := grouped{starts: []int{0}}
 	order := make([]int, 0, len(r.Units))
 	for _, rows := range of {

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/tokens"
 	"github.com/pate-go/pate/rng"
 )
@@ -24,11 +23,7 @@ func (t trace) distances(ctx context.Context, out io.Writer, n int, epsilons ...
 	for _, m := range []method{{"a document changes", clipped(1, false), false}, {"a document appears", clipped(1, true), true}} {
 		fmt.Fprintf(out, "%-27s", m.name)
 		for _, epsilon := range epsilons {
-			noise, err := m.leastNoise(ctx, epsilon, n)
-			if err != nil {
-				return err
-			}
-			made, err := m.make(noise, n)
+			made, noise, err := m.within(ctx, epsilon, n)
 			if err != nil {
 				return err
 			}
@@ -80,15 +75,11 @@ var kinds = []string{"the teachers' mean law", "coordinated", "coordinated, epsi
 // steps. Each teacher draws its vote from its own law, independently or coordinated. The mean law has the
 // same number of draws.
 func (t trace) diversity(ctx context.Context, key rng.Key, at, draws int) ([]float64, error) {
-	noise, err := methods[0].leastNoise(ctx, 8, 48)
+	noisy, _, err := methods[0].within(ctx, 8, 48)
 	if err != nil {
 		return nil, err
 	}
 	free, err := methods[0].make(1e-3, 48)
-	if err != nil {
-		return nil, err
-	}
-	noisy, err := tokens.NewGNMax(aggregate.GNMaxConfig{Sigma: noise, Queries: 48})
 	if err != nil {
 		return nil, err
 	}

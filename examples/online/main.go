@@ -63,21 +63,24 @@ func clipped(temperature float64, appears bool) func(float64, int) (tokens.Mecha
 	}
 }
 
-// leastNoise returns the least noise of n queries within an epsilon.
-func (m method) leastNoise(ctx context.Context, epsilon float64, n int) (float64, error) {
+// within returns the method with the least noise of n queries within an epsilon, and this noise.
+func (m method) within(ctx context.Context, epsilon float64, n int) (made tokens.Mechanism, noise float64, err error) {
 	relation := accountant.ReplaceOne
 	if m.appears {
 		relation = accountant.AddRemove
 	}
-	noise, _, err := accountant.CalibrateNoise(ctx, accountant.AutoConfig{Relation: relation}.NewAccount,
+	if noise, _, err = accountant.CalibrateNoise(ctx, accountant.AutoConfig{Relation: relation}.NewAccount,
 		accountant.Target{Epsilon: epsilon, Delta: delta}, func(noise float64) (accountant.Event, error) {
 			made, err := m.make(min(noise, 1<<12), n) // package tokens takes no more
 			if err != nil {
 				return nil, err
 			}
 			return made.Event(), nil
-		})
-	return noise, err
+		}); err != nil {
+		return nil, 0, err
+	}
+	made, err = m.make(noise, n)
+	return made, noise, err
 }
 
 // inputs returns the questions of all steps, for votes and for log-probabilities.
@@ -129,11 +132,7 @@ func (t trace) table(ctx context.Context, out io.Writer, key rng.Key, n, runs in
 	for _, m := range methods {
 		fmt.Fprintf(out, "%-27s", m.name)
 		for _, epsilon := range epsilons {
-			noise, err := m.leastNoise(ctx, epsilon, n)
-			if err != nil {
-				return err
-			}
-			made, err := m.make(noise, n)
+			made, _, err := m.within(ctx, epsilon, n)
 			if err != nil {
 				return err
 			}

@@ -44,8 +44,7 @@ func TestReplay(t *testing.T) {
 	tr, key := testkit.Must(readTrace()), rng.SeedKey(37)
 	right := map[string]float64{}
 	for _, m := range methods {
-		noise := testkit.Must(m.leastNoise(t.Context(), 8, 1000))
-		made := testkit.Must(m.make(noise, 1000))
+		made, _ := testkit.Must2(m.within(t.Context(), 8, 1000))
 		right[m.name] = testkit.Must(tr.replay(made, key, 1000, 5))
 	}
 	require.Less(t, right["votes"], right["votes, screened"])

@@ -30,13 +30,7 @@ func cast(patients []patient, votes int, own bool) []int64 {
 	questions, sum := dense.New(4, 1), make([]int64, 8)
 	copy(questions.Data, []float32{0, 1, 2, 3})
 	for silo := range 2 {
-		rows := neighbours.Rows{X: dense.New(0, 1), Classes: 2}
-		for _, p := range patients {
-			if p.silo == silo {
-				rows.X.Data, rows.X.Rows = append(rows.X.Data, p.place), rows.X.Rows+1
-				rows.Y, rows.Units = append(rows.Y, p.class), append(rows.Units, p.name)
-			}
-		}
+		rows := placed(slices.DeleteFunc(slices.Clone(patients), func(p patient) bool { return p.silo != silo }))
 		low, high := slices.Min(rows.X.Data), slices.Max(rows.X.Data)
 		for i, x := range rows.X.Data {
 			if own {

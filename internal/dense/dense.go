@@ -34,6 +34,21 @@ func Columns(m Matrix, from, to int) Matrix {
 	return m
 }
 
+// Groups returns the indices of the rows with each name. Groups have the order of their first rows.
+func Groups(names []string) (groups [][]int) {
+	place := make(map[string]int, len(names))
+	for i, name := range names {
+		at, there := place[name]
+		if !there {
+			at = len(groups)
+			place[name] = at
+			groups = append(groups, nil)
+		}
+		groups[at] = append(groups[at], i)
+	}
+	return groups
+}
+
 // Pick returns a copy of the rows of m with the given indices, in their order.
 func Pick(m Matrix, indices []int) Matrix {
 	out := New(len(indices), m.Cols)

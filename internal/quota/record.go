@@ -46,7 +46,7 @@ func Units(key rng.Key, private neighbours.Rows) ([]byte, error) {
 		return nil, fmt.Errorf("quota: %w", err)
 	}
 	var hashes [][]byte
-	for _, rows := range byUnit(private.Units) {
+	for _, rows := range dense.Groups(private.Units) {
 		h := hmac.New(sha256.New, secret)
 		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(private.Units[rows[0]]))))
 		h.Write([]byte(private.Units[rows[0]]))
@@ -75,19 +75,4 @@ func CheckUnits(before, now []byte) error {
 		before = before[unitSize:]
 	}
 	return nil
-}
-
-// byUnit returns the indices of the rows of each unit. Units have the order of their first rows.
-func byUnit(units []string) (of [][]int) {
-	place := make(map[string]int, len(units))
-	for i, u := range units {
-		at, there := place[u]
-		if !there {
-			at = len(of)
-			place[u] = at
-			of = append(of, nil)
-		}
-		of[at] = append(of[at], i)
-	}
-	return of
 }

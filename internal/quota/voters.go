@@ -45,7 +45,7 @@ func newVoters(rows neighbours.Rows, cfg Config) (*voters, error) {
 			return nil, fmt.Errorf("quota: a class is not in [0, %d)", rows.Classes)
 		}
 	}
-	of := byUnit(rows.Units)
+	of := dense.Groups(rows.Units)
 	v := &voters{starts: make([]int, 1, len(of)+1), cast: make([]uint16, len(of)), most: uint16(cfg.Votes), classes: cfg.Classes}
 	order := make([]int, 0, len(rows.Units))
 	for _, rows := range of {
