@@ -80,8 +80,7 @@ func share(c Config, delta float64) float64 {
 	return delta
 }
 
-// penalty returns epsilon at delta minus the divergence at order a, rounded up. Only package accountant has
-// the formula.
+// penalty returns epsilon at delta minus the divergence at order a, rounded up.
 func penalty(a, delta float64) (float64, error) {
 	if math.IsInf(a, 1) {
 		return 0, nil
@@ -168,8 +167,8 @@ func (b *balance) divergence(i int, more float64) float64 {
 	return (b.sum[i] + b.carry[i] + more) * (1 + sumSlack)
 }
 
-// onOrders returns the least epsilon over the orders, for all reservations and more. In mode Filter it is no
-// guarantee.
+// onOrders returns the least epsilon over the orders, for all reservations and the charge more (nil: none).
+// In mode Filter, this epsilon is no guarantee.
 func (b *balance) onOrders(more *charge) (float64, error) {
 	failure, curve := b.failure, []float64(nil)
 	if more != nil {

@@ -80,7 +80,7 @@ func DiscreteGaussian(sigma float64, coordinates int64) Pair {
 }
 
 // LeastAllocated is the least noise multiplier for which Allocation returns an exact pair. For less noise,
-// Allocation returns the pair of one Gaussian step, an upper bound with an epsilon in the hundreds.
+// Allocation returns an upper bound: the pair of one Gaussian step. Its epsilon is in the hundreds or more.
 const LeastAllocated = 0.05
 
 // Allocation returns the pair of Gaussian noise on several steps, one of which, chosen at random, has the
@@ -98,7 +98,7 @@ func Several(steps, k int64, sigma float64) Pair {
 	return Pair{pairSeveral, float64(steps), sigma, float64(k)}
 }
 
-// plain returns a second lower bound: the pair of the sum of all outputs, a Gaussian with k shifts.
+// plain replaces a pair of Several by another lower bound: the Gaussian pair of the sum of all outputs.
 func (p Pair) plain() Pair { return Gaussian(p.b, p.c/math.Sqrt(p.a)) }
 
 func (p Pair) tooPlain() bool {

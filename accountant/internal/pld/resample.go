@@ -12,8 +12,8 @@ type mergedOutput struct {
 	dev  float64 // P - e^{h k} Q: positive if the loss is above h*k
 }
 
-// place puts merged outputs, in increasing k, on the lattice of t. The caller must add tolerance to
-// lossError.
+// place puts merged outputs, in increasing k, on the lattice of t. The caller must add the argument
+// tolerance to t.lossError.
 func (t *tilted) place(points []mergedOutput, lambda, tolerance float64) {
 	// An output whose loss is above its grid point is mixed with a part of the next lower output, and an
 	// output whose loss is below its grid point with a part of the next higher output. The mixture has
@@ -21,8 +21,7 @@ func (t *tilted) place(points []mergedOutput, lambda, tolerance float64) {
 	// result.
 	//
 	// If the adjacent output has too little mass, place lowers the loss to a grid point by dropping mass
-	// under P. If a loss is closer to its grid point than the argument tolerance, place does not mix. The
-	// caller must add tolerance to lossError.
+	// under P. If a loss is closer to its grid point than the argument tolerance, place does not mix.
 	n := len(points)
 	mixes := make([]mixing, n)
 	var factors [2]pull // for the neighbours below and above
@@ -81,7 +80,7 @@ type mixing struct {
 	ahead  float64
 }
 
-// share computes the part of its mass that each output keeps. Adjacent outputs take the rest.
+// share computes, for each output, the part of the mass that the output keeps.
 func share(mixes []mixing, points []mergedOutput) {
 	// Adjacent outputs take the rest:
 	//
@@ -205,11 +204,11 @@ func (t *tilted) onto(h, lambda float64, up bool) *tilted {
 	return out
 }
 
-// visit assigns every mass of t to a point k of out: the next lower point or, if nearest is set, the nearest
-// point.
+// visit assigns every mass of t to a lattice point of out: the nearest point if nearest is set, and otherwise
+// the next lower point.
 func (t *tilted) visit(out *tilted, period int, nearest bool, weigh func(x float64) [2]float64, f func(k int, a, b float64)) {
-	// It multiplies the mass by the two results of weigh for its distance above this point, and calls f(k, a,
-	// b) with the sums a and b of the products, in increasing order of k and perhaps several times for one k.
+	// Each mass is multiplied by the two results of weigh for its distance above this point k. Then visit
+	// calls f(k, a, b) with the sums a and b of the products, in increasing k. One k may get several calls.
 	// The argument period is the number of points of t per step of out if the lattices are nested, and
 	// otherwise 0.
 	if period == 0 {

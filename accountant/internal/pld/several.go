@@ -22,15 +22,14 @@ import (
 //  3. Lower P or higher Q reduce the sum of (P - e^epsilon Q)_+ over the outcomes, also in a composition. So
 //     P is rounded down, Q is rounded up, and P is 0 on outcomes that are not listed.
 
-// several is a lower bound for a random allocation of a record to count of the steps. It reduces all outputs
-// to one number.
+// several is a lower bound for a record in random steps. It reduces all outputs to one number.
 type several struct {
-	steps, count int64
+	steps, count int64 // all steps, and the steps with the record
 	sigma        float64
 	lean         float64 // factor of the odds c/(1-c) in f
 }
 
-// leaning chooses lean. Below 1 it helps if delta is so small that a few large ratios decide.
+// leaning chooses lean. A lean below 1 improves the bound if a few large ratios determine delta.
 func (s several) leaning(ctx context.Context, reverse bool, logDelta float64) several {
 	best, most := s, 0.0
 	for s.lean = 1; s.lean > 1e-5; s.lean /= math.E {
@@ -61,7 +60,7 @@ const (
 	leastSeveral, mostSeveral, severalOutcomes = 1 << 14, 1 << 18, 1 << 12
 )
 
-// depths returns the negative logs of the tail probabilities towards which distributions are tilted.
+// depths lists the tails for which distributions are tilted, each as -log of its probability.
 func (s several) depths(logDelta float64) []float64 {
 	// A Fourier transform has large errors at rare outcomes. If delta is small, a tilt towards these outcomes
 	// makes their masses accurate.
@@ -73,11 +72,11 @@ func (s several) depths(logDelta float64) []float64 {
 	return []float64{0, -logDelta / 2, -logDelta}
 }
 
-// term is the distribution of f on lattice points from lo on, without the record (none) and with it (one).
+// term is the distribution of f on the lattice h*k, k = lo, lo+1, ...
 type term struct {
 	h         float64
 	lo        int
-	none, one []float64
+	none, one []float64 // masses without the record, and with the record
 	slack     float64
 }
 
@@ -132,10 +131,10 @@ func (s several) outcomes(ctx context.Context, reverse bool, logDelta float64, m
 	return o
 }
 
-// term rounds f to multiples of h.
+// term returns the distribution of f (see the top of the file) after rounding to a grid.
 func (s several) term(most int, logDelta float64) *term {
-	// It divides the range of a step's outputs where the rounded value changes. An inexact division changes
-	// only the rounding, and the masses stay exact. The first and the last cell include the tails.
+	// The loop divides the range of a step's outputs where the rounded value changes. An inexact division
+	// changes only the rounding, and the masses stay exact. The first and the last cell include the tails.
 	m := s.mixture()
 	reach := math.Min(math.Max(6, 1+math.Sqrt(-2*logDelta)), 12)
 	shift := 1 / s.sigma

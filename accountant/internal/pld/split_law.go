@@ -63,7 +63,7 @@ type smallSum struct {
 	all  float64 // bounds the sum of the errors of all masses, and the mass outside
 }
 
-// split returns losses and masses by splitLaw, or errTooLong if splitLaw does not apply.
+// split computes losses and masses with a splitLaw. If no splitLaw is possible, it returns errTooLong.
 func (a *allocation) split(ctx context.Context, h, logTail float64, reverse, up bool) (*pointLaw, error) {
 	if logTail < -34 || a.sigma < leastSplitNoise { // below the noise of transforms
 		return nil, errTooLong
@@ -136,8 +136,8 @@ func (a *allocation) newSplit(h, tail float64) *splitLaw {
 	return l
 }
 
-// ratios returns the masses of a cell of likelihood ratios [from, to]: for its two ends under Q, and in total
-// under P.
+// ratios returns the masses of a cell [from, to] of likelihood ratios. The masses left and right, for the
+// ends of the cell, are under Q. The total mass is under P.
 func (m mixture) ratios(from, to, zlo, zhi float64) (left, right, mass, slack float64) {
 	a, b := math.Log(from), math.Log(to)
 	z0, z1 := math.Max(zlo, m.at(a)), math.Min(zhi, m.at(b))
@@ -170,7 +170,8 @@ func (l *splitLaw) weigh(t, tail float64) {
 	}
 }
 
-// jump returns the weighted distribution of one large ratio, or of several large ratios minus their means.
+// jump returns the distribution of one large ratio or, if several is set, of the sum of two or more.
+// The masses include the factors l.weights.
 func (l *splitLaw) jump(several, up bool) *sumLaw {
 	key := jumpKey{several, up}
 	if j := l.jumps[key]; j != nil {
@@ -185,7 +186,8 @@ func (l *splitLaw) jump(several, up bool) *sumLaw {
 		l.jumps[key] = out
 		return out
 	}
-	// Two large ratios are so rare that a coarse grid suffices.
+	// Two large ratios are so rare that a coarse grid suffices. Each is reduced by the
+	// mean of a small ratio.
 	block := l.large(h*math.Exp2(math.Max(0, math.Floor(math.Log2(math.Min(16, 0.25/h))))), l.mean, up)
 	sum, work := block, 0
 	out := &sumLaw{m: 1, h: block.h, lo: block.lo, up: up}
@@ -205,7 +207,7 @@ func (l *splitLaw) jump(several, up bool) *sumLaw {
 	return out
 }
 
-// large returns the distribution of one large ratio minus less, on a geometric grid.
+// large returns the distribution of r - less for one large ratio r, on a geometric grid.
 func (l *splitLaw) large(h, less float64, up bool) *sumLaw {
 	m := mixture{1, l.sigma}
 	first := int(math.Floor(math.Log(math.Exp(m.loss(l.high))-less) / h))
@@ -235,8 +237,8 @@ func (l *splitLaw) large(h, less float64, up bool) *sumLaw {
 	return out
 }
 
-// sumOfSmall returns the distribution of the sum of n small ratios. If biased is set, the masses of one ratio
-// are multiplied by it.
+// sumOfSmall returns the distribution of the sum of n small ratios. If biased is set, one of them has the
+// distribution l.biased.
 func (l *splitLaw) sumOfSmall(n float64, biased bool) (*smallSum, error) {
 	key := splitKey{int64(n), biased}
 	if s := l.sums[key]; s != nil {
@@ -254,7 +256,7 @@ func (l *splitLaw) sumOfSmall(n float64, biased bool) (*smallSum, error) {
 	return l.sums[key], nil
 }
 
-// small returns the distribution of the sum of n small ratios and shift on the geometric grid.
+// small returns the distribution of s + shift on the geometric grid, where s is the sum of n small ratios.
 func (l *splitLaw) small(n, shift, jump float64, reverse, up bool) (out *sumLaw, restQ, restP float64, err error) {
 	// The results restQ and restP bound the omitted probabilities. An upper distribution adds the total error
 	// of the transforms to restQ and restP. A lower distribution subtracts the possible error of each mass

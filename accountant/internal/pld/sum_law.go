@@ -140,7 +140,8 @@ func (l *sumLaw) plus(b *sumLaw, h, tail float64, work *int) *sumLaw {
 	return out
 }
 
-// add adds to l the sums of a point of big and a point of small that is at least from steps lower.
+// add adds to l the sums of a point of big and a point of small. In each pair, the point of big is d >= from
+// grid steps higher.
 func (l *sumLaw) add(big, small *sumLaw, from int, same bool, work *int) {
 	// If same is set, small equals big, and each pair of points is visited once and counts twice. The sum of
 	// two points that are d steps apart is log1p(e^{-hd}) above the upper point. So its place, and its
@@ -196,9 +197,10 @@ func (l *sumLaw) add(big, small *sumLaw, from int, same bool, work *int) {
 	l.addFar(big, small, far, same, work)
 }
 
-// addFar is add for points so far apart that their sum is less than half a step above the upper point.
+// addFar adds to l the sums of points of big and small that are d >= far grid steps apart.
 func (l *sumLaw) addFar(big, small *sumLaw, far int, same bool, work *int) {
-	// The weight of the right grid point is e^{-hd}/(e^fine - 1), a geometric series in d.
+	// Each sum is less than half a step of l above the upper point. The weight of the right grid point is
+	// e^{-hd}/(e^fine - 1), a geometric series in d.
 	r := int(math.Round(big.h / l.h))
 	share, rest := big.m/l.m, small.m/l.m
 	decay, enter := math.Exp(-big.h), math.Exp(-big.h*float64(far))/math.Expm1(l.h)

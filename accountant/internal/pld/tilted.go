@@ -20,7 +20,7 @@ type tilted struct {
 	logM   float64
 	// err bounds the sum of |p - exact p| over the lattice.
 	err float64
-	// noise bounds sqrt(sum (p - exact p)^2 / h) of a second error, the noise of transforms.
+	// noise bounds a second error of p, from Fourier transforms: sqrt(sum (p - exact p)^2 / h).
 	noise float64
 	// most bounds the noise |p - exact p| at each point, after the last convolution.
 	most   float64
@@ -136,7 +136,7 @@ func (t *tilted) thin() roughLaw {
 	return s
 }
 
-// upper returns a distribution on the grid that dominates the cells.
+// upper returns a distribution on the grid. This distribution dominates the cells.
 func (c *cells) upper(lambda float64) *tilted {
 	// It splits the mass of a cell between its two ends so that P and Q keep their masses (connect the dots;
 	// Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022). The mass outside the cells moves to a larger loss,
@@ -203,7 +203,7 @@ func (c *cells) unit(lambda float64) float64 {
 	return base
 }
 
-// lower returns a distribution on the grid that the cells dominate.
+// lower returns a distribution on the grid. The cells dominate this distribution.
 func (c *cells) lower(lambda float64) *tilted {
 	// It merges outputs near the same grid point. Then it mixes the merged outputs, so that each has exactly
 	// a grid loss. Both steps are post-processing. The mass outside the grid is dropped.
