@@ -22,10 +22,10 @@ func (c PLDConfig) NewAccount() (Accountant, error) { return NewPLD(c) }
 // for an upper and a lower bound, and composes both by exponentially tilted convolution. All numerical errors
 // are bounded and widen the interval, so both of its ends are certified.
 //
-// Upper is valid for every mechanism that the events describe. At least one of these mechanisms costs Lower
-// or more. Noisy argmax, thresholds and stability releases do not attain their published pairs. For these
-// events Lower stays well below Upper, even if PLDConfig.Gap is small. Bound.Floor is a
-// lower bound for the published pairs, so the numerical error is at most Upper - Floor.
+// Upper is valid for every mechanism that the events describe. For at least one of these mechanisms, the
+// true epsilon or delta is at least Lower. The dominating pairs of noisy argmax, thresholds and stability
+// releases are not tight. For these events Lower stays well below Upper, even if PLDConfig.Gap is small.
+// Bound.Floor is a lower bound for the dominating pairs, so the numerical error is at most Upper - Floor.
 type PLD struct {
 	cfg      PLDConfig
 	composer pld.Composer
@@ -34,7 +34,7 @@ type PLD struct {
 	epsilons map[float64]Bound
 	deltas   map[float64]Bound
 	upper    bool // Lower is not needed; it is 0 unless the dominating pairs are attained
-	// With onlyUpper, queries omit Bound.Lower and Bound.Floor, ignore PLDConfig.Gap and use the first grids.
+	// If onlyUpper is set, Epsilon computes Bound.Upper alone, without refinement to PLDConfig.Gap.
 	onlyUpper bool
 	maxPairs  int // limit on the number of different pairs; 0 for no limit
 }
@@ -125,7 +125,7 @@ func (p *PLD) Delta(ctx context.Context, epsilon float64) (Bound, error) {
 	return remembered(ctx, &p.deltas, epsilon, p.delta)
 }
 
-// sums returns the composition of the dominating pairs, and one or two compositions of attained pairs.
+// sums returns a composition for upper bounds, and one or two compositions for lower bounds.
 func (p *PLD) sums() (above *pld.Sum, below []*pld.Sum) {
 	above = new(pld.Sum)
 	for i, e := range p.terms.curves.Keys {

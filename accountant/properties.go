@@ -17,21 +17,20 @@ type Properties struct {
 	// Guaranteed means that one run is (Epsilon, Delta)-private.
 	Guaranteed     bool
 	Epsilon, Delta float64
-	// NoiseMultiplier belongs to a Gaussian event that dominates the mechanism, or is 0 if none is known.
+	// NoiseMultiplier is the noise of a Gaussian event that dominates the mechanism, or 0 if none is known.
 	NoiseMultiplier float64
 	// Rho is the zCDP parameter, rounded up, or NaN if there is none.
 	Rho float64
-	// Twice, if not nil, is an event of which two adaptive runs cost at least as much as one run of the
-	// mechanism.
+	// Twice is an event or nil. The mechanism costs at most as much as two adaptive runs of the event.
 	Twice Event
 }
 
 type (
 	guaranteed interface{ guarantee() (guarantee, bool) }
-	// rho returns the zCDP parameter of a leaf, rounded up. Without this method it follows from epsilon.
+	// rho returns the zCDP parameter of a leaf, rounded up. By default, the parameter follows from epsilon.
 	concentrated interface{ rho() float64 }
 	related      interface{ relation() Relation }
-	// twice returns an event of which two runs cost at least as much as one run of the leaf.
+	// noisyCount returns an event. The leaf costs at most as much as two runs of the event.
 	twofold interface{ noisyCount() Event }
 )
 

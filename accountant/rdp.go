@@ -15,8 +15,8 @@ type RDPConfig struct {
 	Conversion Conversion // default Improved
 }
 
-// RDP accounts by Rényi divergence. It adds up failure probabilities, and divergence curves that are valid
-// unless a failure happens. Bound.Lower is always 0.
+// RDP accounts by Rényi divergence. It adds up divergence curves and failure probabilities. The curves are
+// valid unless a failure happens. Bound.Lower is always 0.
 type RDP struct {
 	cfg    RDPConfig
 	orders []float64
@@ -75,8 +75,8 @@ func Divergence(rel Relation, order float64, e Event) (divergence, failure float
 
 func (r *RDP) failure() float64 { return r.terms.failure() }
 
-// Runs returns the single mechanisms of the composed events with their numbers of runs. Their types may be
-// unexported.
+// Runs returns the single mechanisms of the composed events with their numbers of runs. The types of these
+// mechanisms may be unexported.
 func (r *RDP) Runs() []Repeated {
 	runs := make([]Repeated, len(r.terms.curves.Keys))
 	for i, e := range r.terms.curves.Keys {
@@ -203,9 +203,9 @@ func (r *RDP) best(f func(a float64) float64) (value, order float64, edge bool) 
 	return value, order, edge
 }
 
-// DefaultOrders returns a fresh copy of the default Rényi orders, from 1.01 to 2^20. The last order is +Inf,
-// which gives the pure bound (the sum of worst-case losses). Low orders give the best bound for large
-// epsilons, and high orders for small costs or tiny deltas.
+// DefaultOrders returns a fresh copy of the default Rényi orders: numbers from 1.01 to 2^20, then +Inf.
+// The order +Inf gives the pure bound (the sum of worst-case losses). Low orders give the best bound for
+// large epsilons, and high orders for small costs or tiny deltas.
 func DefaultOrders() []float64 {
 	orders := []float64{1.01, 1.03, 1.06}
 	for i := 11; i <= 109; i++ {

@@ -21,8 +21,8 @@ func sampledGaussianCurve(q, sigma float64) curve {
 	}
 }
 
-// sampledDiscreteGaussianCurve returns the curve of discrete Gaussian noise on a Poisson sample. sigma is
-// relative to the length of an integer shift.
+// sampledDiscreteGaussianCurve returns the curve of discrete Gaussian noise on a Poisson sample. The
+// argument sigma is Sigma/Sensitivity of the event DiscreteGaussian.
 func sampledDiscreteGaussianCurve(q, sigma float64) curve {
 	// At an integer order the moment is a binomial sum of unsampled moments. These equal the moments of
 	// continuous noise (Canonne, Kamath, Steinke 2020). Between integers the log moment is convex. Reflection
@@ -38,7 +38,7 @@ func sampledDiscreteGaussianCurve(q, sigma float64) curve {
 	}
 }
 
-// Below smallSigma a chord between integer orders, a valid bound, replaces quadrature.
+// If sigma is below smallSigma, an upper bound replaces quadrature.
 const smallSigma = 0.04
 
 const maxBinomial = 64
@@ -68,7 +68,7 @@ func newSampledGaussian(q, sigma float64) *sampledGaussian {
 	}
 }
 
-// logMoment returns log E[(1+r)^a] for finite a > 1, or an upper bound of it.
+// logMoment returns the log moment at a finite order a > 1, or an upper bound of the log moment.
 func (g *sampledGaussian) logMoment(a float64) float64 {
 	if a == math.Trunc(a) && a <= maxBinomial {
 		return g.binomial(int(a))
@@ -218,8 +218,8 @@ func (g *sampledGaussian) node(k int) node {
 	return g.compute(k)
 }
 
-// grow extends the table of nodes to the indices left to right. The value left must be the same in every
-// call.
+// grow extends the table of nodes to the indices in [left, right]. The index left must not change between
+// calls.
 func (g *sampledGaussian) grow(left, right int) {
 	if g.table == nil {
 		g.first = left

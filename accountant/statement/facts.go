@@ -11,10 +11,10 @@ import (
 	"github.com/pate-go/pate/fault"
 )
 
-// Facts are facts beside a ledger. They depend on public and released data alone.
+// Facts holds facts that no ledger records. They depend on public and released data alone.
 type Facts struct {
 	// Audit has results of `pate audit`. New keeps those about mechanisms of the ledger. A result without a
-	// Target is about a program. New keeps it if its claim is the budget of the ledger.
+	// Target is about a program. New keeps such a result if the claim is the budget of the ledger.
 	Audit []struct {
 		Target  string  `json:"target,omitempty"`
 		Method  string  `json:"method,omitempty"`
@@ -24,7 +24,7 @@ type Facts struct {
 		Refuted bool    `json:"refuted,omitempty"`
 	} `json:"audit,omitempty"`
 	Utility []Share `json:"utility,omitempty"`
-	// Derived lists files that were computed from public rows and a released file with the hash From.
+	// Derived lists files computed from public rows and a released file.
 	Derived []Derived `json:"derived,omitempty"`
 	// Destroyed names the secrets that had been removed when the statement was written.
 	Destroyed string `json:"destroyed,omitempty"`
@@ -34,7 +34,7 @@ type Facts struct {
 type Derived struct {
 	Name   string `json:"name"`
 	SHA256 string `json:"sha256"`
-	From   string `json:"from"`
+	From   string `json:"from"` // SHA-256 of a released file that was an input
 }
 
 func (opt Options) paid() (files []File, err error) {
@@ -64,7 +64,7 @@ func (s *Statement) charges(kind string) bool {
 	return err == nil && strings.Contains(string(text), `"type":"`+kind+`"`)
 }
 
-// keepAudits removes audits of other mechanisms. No audit left, or a refuted claim, is an error.
+// keepAudits removes audits of other mechanisms. It fails if none is left, or if an audit refutes a claim.
 func (s *Statement) keepAudits() error {
 	all := s.Audit
 	s.Audit = nil

@@ -17,7 +17,7 @@ import (
 
 const recordSchema = "pate.statement-record/1"
 
-// record is the last line of a page, for programs.
+// record is the machine-readable last line of a page.
 type record struct {
 	Schema  string         `json:"schema"`
 	Program Program        `json:"program"`
@@ -60,7 +60,7 @@ func (s *Statement) record() record {
 	return r
 }
 
-// comment returns the record as a comment. JSON escapes <, > and line breaks, so no text ends it early.
+// comment returns the record as a comment. JSON escapes <, > and line breaks, which could end a comment.
 func (r record) comment(begin, end string) (string, error) {
 	text, err := json.Marshal(r)
 	if err != nil {

@@ -19,7 +19,7 @@ type File struct {
 	SHA256 [sha256.Size]byte
 }
 
-// Released is a committed outcome.
+// Released is a file that the ledger records as released.
 type Released struct {
 	SHA256  string `json:"sha256"`         // SHA-256 of the file in hexadecimal
 	Name    string `json:"name,omitempty"` // empty unless Options lists the file
