@@ -89,7 +89,7 @@ func oneGaussian(leaves *tally[Event]) (noise Gaussian, exact, ok bool) {
 	return Gaussian{math.Max(math.SmallestNonzeroFloat64, shrink/math.Sqrt(squares))}, exact, true
 }
 
-// curve and pair need an event that form created.
+// The methods curve and pair apply only to results of the method form.
 func (e PoissonSampled) curve() curve {
 	if noise, ok := e.Event.(sampledNoise); ok {
 		return noise.sampledCurve(e.Probability)
@@ -210,7 +210,7 @@ func (e SampledWithoutReplacement) inside() (inner Event, same bool, err error) 
 
 // TruncatedPoisson is PoissonSampled with a cap: if more than MaxBatch records are drawn, the run may treat
 // the batch in any way. For example, it may select MaxBatch records at random. Population is an upper bound
-// on the number of records. It determines the probability that so many records are drawn.
+// on the number of records. The failure probability of the event grows with Population.
 type TruncatedPoisson struct {
 	Probability float64 `json:"probability" in:"[0, 1]" alone:"true"` // in [0, 1]
 	MaxBatch    int64   `json:"max_batch" in:"1"`                     // >= 1
@@ -233,8 +233,8 @@ func (TruncatedPoisson) row() row {
 }
 
 // flatten charges the Poisson sampled event and a failure: a batch that is full without the differing record.
-// Otherwise no batch is truncated under either neighbour. Then both output distributions are the mixtures of
-// untruncated sampling, and the divergence of mixtures is jointly convex.
+// Let S be the sample without that record. If S has fewer than MaxBatch records, no batch of either neighbour
+// is truncated. The cost of PoissonSampled then bounds the divergence, for random S by joint convexity.
 func (e TruncatedPoisson) flatten(t *terms, count int64) {
 	if t.rel == ReplaceOne {
 		t.refuse(e, poissonNeedsAddRemove)

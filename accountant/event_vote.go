@@ -75,7 +75,7 @@ func (e Threshold) group(n int64) (Event, error) {
 	return Threshold{Sigma: downBy(e.Sigma, float64(n))}, nil
 }
 
-// attained adds the pair of two counts, half a vote above and half a vote below the threshold.
+// attained adds the pair of two neighbours whose counts are half a vote above and below the threshold.
 func (e Threshold) attained(s *pld.Sum, n int64) (dominating bool) {
 	// With integer noise one count equals the threshold, and the other is 1 less.
 	if e.Discrete {
@@ -154,7 +154,7 @@ func (e LNMax) pairs(s *pld.Sum, n int64) error {
 	return addPairs(s, e.noisyCount(), both)
 }
 
-// attained adds the pair of two classes one vote apart.
+// attained adds the pair of a vote on two classes whose counts differ by one.
 func (e LNMax) attained(s *pld.Sum, n int64) (dominating bool) {
 	// The probability that the class with fewer votes wins is (2+1/b) e^{-1/b}/4. With integer noise P[Z1 =
 	// Z2] is tanh(1/2b)^2 (1+r^2)/(1-r^2) with r = e^{-1/b}.
@@ -176,8 +176,8 @@ func normalOdds(a float64) float64 { return mathx.LogNormalCDF(a) - mathx.LogNor
 // smooth upper bound of the function's local sensitivity. S changes by a factor of at most e^Beta between
 // neighbours (Nissim, Raskhodnikova, Smith 2007). The released value also contains a margin of Margin
 // standard deviations, so that it is probably too large. The margin is proportional to S and so depends on
-// the data: the event charges it. An example is a sanitised data-dependent cost (Papernot et al. 2018, app.
-// B).
+// the data. The event includes the cost of the margin. GNSS can release, for example, a data-dependent cost
+// (Papernot et al. 2018, app. B).
 type GNSS struct {
 	Beta   float64 `json:"beta" in:">0"`    // > 0
 	Sigma  float64 `json:"sigma" in:">0"`   // noise standard deviation / S, > 0

@@ -17,8 +17,8 @@ type terms struct {
 	err      error // first error; if it is set, the other fields are invalid
 }
 
-// flatten adds count runs of the event to t, split into simpler events. An event without this method is a
-// leaf.
+// flatten splits the event into simpler events and adds these to t, count times. An event without this method
+// is a leaf.
 type flattened interface{ flatten(t *terms, count int64) }
 
 type tally[K comparable] struct{ mathx.Multiset[K] }

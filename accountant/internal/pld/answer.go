@@ -36,7 +36,7 @@ type Target struct {
 	enough float64 // an upper end of at most enough ends the search; 0 for none
 }
 
-// Epsilon bounds the epsilon of the sum, the larger one of its two directions (P, Q) and (Q, P).
+// Epsilon bounds the epsilon of the sum, the larger epsilon of the directions (P, Q) and (Q, P).
 func (m *Composer) Epsilon(ctx context.Context, s *Sum, to Target) (Interval, error) {
 	if math.IsInf(s.mu2, 1) { // noise too small for a float64
 		return Interval{Upper: math.Inf(1)}, nil
@@ -195,8 +195,8 @@ func (q *query) scale(most float64) float64 {
 	return scale
 }
 
-// fit composes the pairs on grids for a fraction *budget of the interval. It doubles *budget if rounding is
-// too large, and returns nil if no bound is found.
+// fit composes the pairs on grids that widen the interval by about *budget. If the convolution is too long or
+// its rounding error too large, fit doubles *budget. If no bound is found, fit returns nil.
 func (q *query) fit(c *convolver, budget *float64, up bool) (*profile, error) {
 	for range 60 {
 		t, err := q.compose(c, *budget, up)
@@ -213,8 +213,8 @@ func (q *query) fit(c *convolver, budget *float64, up bool) (*profile, error) {
 	return nil, nil
 }
 
-// Delta bounds the delta of the sum at the given epsilon, the larger one of its two directions (P, Q) and (Q,
-// P).
+// Delta bounds the delta of the sum at the given epsilon. The delta of a sum is the larger delta of the
+// directions (P, Q) and (Q, P).
 func (m *Composer) Delta(ctx context.Context, s *Sum, epsilon float64) (Interval, error) {
 	if len(s.pairs.Keys) == 0 {
 		return gaussianDelta(s.mu2, epsilon), nil

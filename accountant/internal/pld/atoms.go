@@ -187,7 +187,7 @@ func (a *atoms) sampled(q float64) *outcomes {
 	return o
 }
 
-// drawn returns the pair of a sample without replacement, for a symmetric pair (P, Q).
+// drawn returns the pair for a sample without replacement. The pair a for all records must be symmetric.
 func (a *atoms) drawn(q float64) *outcomes {
 	// The result equals the pair on a Poisson sample at losses above 0, and its mirror image at losses below
 	// 0. The rest of the mass has loss 0.
@@ -259,7 +259,7 @@ func (o *outcomes) few(h, lambda float64, reverse bool) []weighted {
 
 type weighted struct{ loss, weight float64 }
 
-// lattice returns a step between 0.6 h and h whose grid through off is closest to the outcomes.
+// lattice returns the step between 0.6 h and h for which the grid off + step*i is closest to the outcomes.
 func (o *outcomes) lattice(off, h, lambda float64, reverse bool) float64 {
 	const tries, narrowest = 2000, 0.6
 	few := o.few(h, lambda, reverse)
@@ -307,8 +307,8 @@ func (o *outcomes) outside(from, to int) (p, q float64) {
 	return p, q
 }
 
-// cells divides the outcomes first to last among the cells of a grid. If merge is set, off must be the result
-// of anchor.
+// cells divides the outcomes i with first <= i <= last among the cells of a grid. If merge is set, off must
+// be the result of anchor.
 func (o *outcomes) cells(h, off float64, first, last int, merge bool, width gridWidths) *cells {
 	lo, hi := o.loss[first], o.loss[last]
 	bottom := lo

@@ -14,7 +14,7 @@ import (
 //
 // On a fine grid, differences of delta(epsilon) would lose all digits.
 
-// A halfCell is half of a cell, an interval of privacy losses between two grid points.
+// A halfCell is the left or right half of a cell. A cell is an interval of losses between two grid points.
 type halfCell struct {
 	scale             float64 // log of the unit of the three integrals
 	mass, left, right float64
@@ -102,7 +102,7 @@ func anchor(reach, lo, hi float64, merged func(below float64) float64) float64 {
 	return lo
 }
 
-// gridWidths returns the largest width, in grid steps, of a cell that starts at the loss from.
+// gridWidths returns the largest width, in grid steps, of the cell [from, from + width*step].
 type gridWidths func(from, step float64) int
 
 func cut(lo, hi, off, h float64, width gridWidths) []int {

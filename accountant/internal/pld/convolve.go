@@ -49,10 +49,10 @@ func (c *convolver) spend(points int) error {
 	return nil
 }
 
-// chernoffWindow returns a window of lattice indices for a sum of factors.
+// chernoffWindow returns a window of lattice indices. The sum of the factors has a tilted mass of at most
+// e^logOutside on either side of the window.
 func chernoffWindow(factors []factor, logOutside float64) (lo, hi int) {
-	// The tilted mass on either side of the window is at most e^logOutside by Chernoff's bound. Any exponent
-	// gives a valid bound, so the search for it uses approximate distributions with fewer points.
+	// Chernoff's bound holds for any exponent. The search for it uses shorter, approximate distributions.
 	mean, variance := 0.0, 0.0
 	minLoss, maxLoss, off := 0.0, 0.0, 0.0
 	h := factors[0].law.h
@@ -224,12 +224,11 @@ func (c *convolver) convolve(blocks int64, factors ...factor) (*tilted, error) {
 	return out, nil
 }
 
-// Frequencies whose n-th power is large are then summed directly, in at most lowWork multiplications.
-
-// With manySteps steps or more, the rounding error of a fast Fourier transform is too large.
+// From manySteps steps on, the rounding error of a fast Fourier transform is too large. The method convolve
+// then sums the low frequencies directly.
 const (
 	manySteps = 1e8
-	lowWork   = 2e7
+	lowWork   = 2e7 // limit of the multiplications for these sums
 )
 
 func lowFrequencies(spectrum []complex128, x []float64, n int64) int {
@@ -263,7 +262,7 @@ func newRaiser(n int64) raiser {
 	return r
 }
 
-// raise returns s^n, |s|^n and |s|^(n-1). If |s|^(n-1) is below 1e-40, it returns 0, 0 and 1e-40.
+// raise returns s^n, |s|^n and |s|^(n-1) for n = r.n, or 0, 0 and 1e-40 if |s|^(n-1) is below about 1e-40.
 func (r raiser) raise(s complex128) (power complex128, modulus, before float64) {
 	if r.n == 1 {
 		return s, modulusOf(s), 1

@@ -47,8 +47,7 @@ func (m mixture) logHeadP(z float64) float64 { // P[< z]
 	return mathx.LogAddExp(math.Log1p(-m.q)+mathx.LogNormalCDF(z), math.Log(m.q)+full)
 }
 
-// anchor merges losses up to the next midpoint. If the density falls steeply there, anchor merges the whole
-// cell: the next point cannot be mixed with the few outputs above it.
+// anchor returns the loss x of the union of all outputs with a loss below x + h/2, or below x + h if whole.
 func (m mixture) anchor(h float64) (x float64, whole bool) {
 	at := func(reach float64) float64 {
 		return anchor(reach, math.Log1p(-m.q), 0, func(below float64) float64 {
@@ -59,6 +58,7 @@ func (m mixture) anchor(h float64) (x float64, whole bool) {
 	}
 	x = at(h / 2)
 	right := func(d float64) float64 { return math.Exp(mathx.LogNormalCDF(-m.at(x + d))) }
+	// If the density falls steeply, too few outputs lie above x + h to mix with the outputs just below.
 	if whole = right(h/2) > 1.6*right(h); whole {
 		x = at(h)
 	}
@@ -127,14 +127,14 @@ type output struct{ z, loss, slope float64 }
 
 func (m mixture) output(z, loss float64) output { return output{z, loss, m.slope(z)} }
 
-// maxPieces bounds the pieces of one integration. With less noise, RDP gives as good a bound.
+// maxPieces bounds the pieces of one integration. If the noise needs more pieces, RDP gives as good a bound.
 const maxPieces = 1 << 18
 
 func (m mixture) pieces(zlo, zhi float64) float64 {
 	return 2 * (zhi - zlo) * (1 + math.Max(math.Abs(zlo), math.Abs(zhi)) + 1/m.sigma)
 }
 
-// half integrates between two outputs in a cell of width d.
+// half returns the integrals of the half cell between two outputs, in a cell of width d.
 func (m mixture) half(from, to output, below, d float64) halfCell {
 	// The argument below is the loss at the first output minus the loss at the left end of the cell. On each
 	// piece the integrand is a polynomial up to rounding. Let a piece start at z0, with loss l0 and slope p.
@@ -187,7 +187,7 @@ func (m mixture) half(from, to output, below, d float64) halfCell {
 	return out
 }
 
-// gaussLegendre returns the nodes and weights of an integration rule that is exact to rounding.
+// gaussLegendre returns the nodes and weights of an integration rule on [0, 1] with an error below rounding.
 func gaussLegendre(turn float64) [][2]float64 {
 	// The integrand is a density whose logarithm changes by about the argument turn, or such a density times
 	// a loss that rises from 0. With n nodes the relative error is at most about 2n c turn^(2n-1)
@@ -238,10 +238,10 @@ var gaussLegendre8 = [8][2]float64{
 // Kamath, Steinke 2024). Data in which all records but x equal x' attain ((1-q)Q + qP, Q), in either
 // direction.
 
-// drawnMixture is a symmetric pair for Gaussian noise on a sample without replacement (step 5 above).
+// drawnMixture is a symmetric pair for Gaussian noise on a sample without replacement.
 type drawnMixture struct{ mixture }
 
-// logRest returns the log of the mass at loss 0, (1-q) (P[loss > 0] - Q[loss > 0]).
+// logRest returns the log of the mass at loss 0. This mass is (1-q) (P[loss > 0] - Q[loss > 0]).
 func (m drawnMixture) logRest() float64 {
 	return math.Log1p(-m.q) + math.Log(math.Erf(math.Sqrt2/4/m.sigma))
 }
