@@ -186,8 +186,7 @@ func (l *splitLaw) jump(several, up bool) *sumLaw {
 		l.jumps[key] = out
 		return out
 	}
-	// Two large ratios are so rare that a coarse grid suffices. Each is reduced by the
-	// mean of a small ratio.
+	// Two large ratios are so rare that a coarse grid suffices. Each ratio r counts as r - l.mean.
 	block := l.large(h*math.Exp2(math.Max(0, math.Floor(math.Log2(math.Min(16, 0.25/h))))), l.mean, up)
 	sum, work := block, 0
 	out := &sumLaw{m: 1, h: block.h, lo: block.lo, up: up}
