@@ -46,7 +46,8 @@ func (c AutoConfig) NewAccount() (Accountant, error) { return NewAuto(c) }
 // package ledger.
 //
 // Auto uses only RDP in three cases: an event has no known dominating pair, there are more than 64 different
-// events, or PLD would need more than 2^27 grid points. So the bound is the same on every machine.
+// non-Gaussian pairs, or PLD would need more than 2^27 grid points. None of these cases depends on the
+// machine, so neither does the bound.
 type Auto struct {
 	cfg  AutoConfig
 	rdp  *RDP

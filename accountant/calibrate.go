@@ -116,8 +116,8 @@ func tried[T int64 | float64](ctx context.Context, newAccount NewAccount, target
 // cost of the event must fall as the noise grows. The search covers noise from 1e-6 to 1e15. The relative
 // tolerance of the noise is 1e-8, or 1e-6 where the bound jumps. For small integer noise the cost is not
 // quite monotone: the result meets the target, but a smaller noise may also meet it. The error is a
-// *NoBracketError if no noise in the range meets the target, or if noise 1e-6 meets it. An error of event
-// ends the search and is returned unchanged.
+// *NoBracketError if no noise in the range meets the target, or if noise 1e-6 meets it. If the function
+// event returns an error, the search returns the same error.
 func CalibrateNoise(ctx context.Context, newAccount NewAccount, target Target, event func(noise float64) (Event, error)) (float64, Bound, error) {
 	if err := target.validate(); err != nil {
 		return 0, Bound{}, err

@@ -11,11 +11,11 @@
 //
 // # Accountants
 //
-// [RDP] supports every event, under the relation for which the event is defined. A query takes a millisecond
-// or less. [PLD] is the tightest accountant and returns an interval. It supports the events whose privacy
-// loss distribution is known. Extreme parameters may take long, so Epsilon takes a context. Package theorems
-// has the composition theorems, zCDP and published estimates. If all events are fixed in advance, the
-// function [Epsilon] selects the accountant.
+// [RDP] supports every event, under the relation for which the event is defined. A call of Epsilon or Delta
+// takes a millisecond or less. [PLD] is the tightest accountant and returns an interval. It supports the
+// events whose privacy loss distribution is known. Extreme parameters may take long, so Epsilon takes a
+// context. Package theorems has the composition theorems, zCDP and published estimates. If all events are
+// fixed in advance, the function [Epsilon] selects the accountant.
 //
 // Equal events are merged, so the time does not grow with their number.
 //
@@ -27,11 +27,11 @@
 // unit: a record or a user.
 //
 // A mechanism has the cost (curve, failure) if it meets one of two conditions. Condition 1: for every ordered
-// pair of neighbours there is a set of outputs with probability at least 1 - failure. On this set the
-// divergence of order a, not renormalised, is at most curve(a). Condition 2: the two output distributions are
-// mixtures as in [WithFailure]. Every mechanism with an (epsilon, delta) guarantee in both directions meets
-// condition 2. Under composition the curves add up, and so do the failures. [Improved] converts the sums to
-// (epsilon, delta).
+// pair of neighbours, with output distributions P and Q, there is a set S of outputs. P(S) is at least
+// 1 - failure, and the sum of P^a Q^(1-a) over S is at most e^((a-1) curve(a)) for every a > 1. Condition 2:
+// P and Q are mixtures as in [WithFailure]. Every mechanism with an (epsilon, delta) guarantee in both
+// directions meets condition 2. Under composition the curves add up, and so do the failures. [Improved]
+// converts the sums to (epsilon, delta).
 //
 // # The order may be adaptive
 //
@@ -49,11 +49,11 @@
 // moments in place of H shows that the curves add up. If the multiset itself depends on outputs, the argument
 // fails: use a filter (package ledger).
 //
-// The argument also covers interleaved mechanisms if each step has its own noise. An example is the mode
-// Reserved of package ledger. A sparse vector keeps its threshold noise between answers, so it is not a
-// multiset of steps. For interleaved sparse vectors the bounds are valid by concurrent composition (Haney et
-// al. 2023). Lyu 2022 proves this theorem for Rényi divergences and (epsilon, delta), and Vadhan, Zhang 2023
-// for pairs.
+// The argument also covers interleaved mechanisms if each step has its own noise. For example, a ledger of
+// mode Reserved allows interleaving. A sparse vector keeps its threshold noise between answers, so it is not
+// a multiset of steps. For interleaved sparse vectors the bounds are valid by concurrent composition (Haney
+// et al. 2023). This theorem is proved for Rényi divergences and (epsilon, delta) (Lyu 2022), and for
+// dominating pairs (Vadhan, Zhang 2023).
 //
 // # Caveats
 //

@@ -39,8 +39,8 @@ const attained, bounded = true, false
 type (
 	checked interface{ check() error }
 	curved  interface{ curve() curve }
-	// sampledAs returns additive noise or a PureDP event that dominates the leaf, with and without sampling.
-	// The result same reports whether the costs are equal.
+	// sampledAs returns additive noise or PureDP in place of the leaf. This event dominates the leaf, with
+	// and without sampling. The second result is true if both events cost the same.
 	sampleable interface {
 		sampledAs() (inner Event, same bool)
 	}
@@ -56,8 +56,8 @@ type (
 	severalPairs interface {
 		pairs(s *pld.Sum, n int64) error
 	}
-	// attained adds a lower bound: a pair that some mechanism of this event type attains. If the dominating
-	// pair is attained, the method adds nothing and returns true.
+	// attained adds a lower bound to s: a pair that some mechanism of this event type attains. If the
+	// dominating pair is attained, the method adds nothing and returns true.
 	attaining interface {
 		attained(s *pld.Sum, n int64) (dominating bool)
 	}

@@ -80,7 +80,8 @@ func (e RandomAllocation) flatten(t *terms, count int64) {
 	t.add(boundUnless(exact, RandomAllocation{e.K, e.Steps, noise}), count)
 }
 
-// gaussian returns Gaussian noise that dominates the event inner. Its multiplier is 0 if inner costs nothing.
+// gaussian returns Gaussian noise that dominates an inner event. The noise multiplier is 0 if the inner event
+// costs nothing.
 func (t *terms) gaussian(outer, inner Event) (noise Gaussian, exact bool) {
 	if t.rel == ReplaceOne {
 		t.refuse(outer, allocationNeedsAddRemove)
@@ -113,7 +114,7 @@ func (e RandomAllocation) sigma() float64 {
 	return noise.NoiseMultiplier
 }
 
-// curve, pairs and attained need an event that flatten created.
+// The methods curve, pairs and attained require that Event is a Gaussian, as after flatten.
 func (e RandomAllocation) curve() curve {
 	if e.sigma() == 0 {
 		return infiniteCurve
@@ -147,10 +148,9 @@ func (e RandomAllocation) pairs(s *pld.Sum, n int64) error {
 	return first
 }
 
-// attained reports whether the pair is exact. If not, it adds the pair of a sum over the steps.
+// attained adds a lower bound to s, unless some mechanism attains the dominating pair.
 func (e RandomAllocation) attained(s *pld.Sum, n int64) (dominating bool) {
-	// Otherwise it adds the pair of a sum over the steps. The sum is post-processing of the outputs, so its
-	// pair is a lower bound.
+	// The lower bound is the pair of the sum of all noisy outputs, which is post-processing of the outputs.
 	if e.K == 1 && e.sigma() >= pld.LeastAllocated {
 		return true
 	}
@@ -193,14 +193,12 @@ func (e BandedMatrix) flatten(t *terms, count int64) {
 	t.flatten(PoissonSampled{e.Probability, Gaussian{e.NoiseMultiplier}}, runs)
 }
 
-// Above maxAllocationOrder, and below noise multiplier 1/4, the curve of one Gaussian step is used. It is a
-// bound by convexity.
+// By convexity, the curve of one Gaussian step is an upper bound. Only this bound is used if the order is
+// above maxAllocationOrder or the noise multiplier is below 1/4.
 const maxAllocationOrder = 256
 
-// R is the likelihood ratio P/Q of a record in one random step. The log moments are convex in the order (see
-// chord).
-
-// allocationMoments are the logs of the moments E_Q R^a and E_Q R^(1-a) at integer orders a.
+// allocationMoments are log E_Q R^a and log E_Q R^(1-a) at integer orders a. R = P/Q is the likelihood ratio
+// for a record in one random step. Both logs are convex in the order.
 type allocationMoments struct {
 	steps, sigma float64
 	forward      []float64 // at orders 0, 1, ..
@@ -281,7 +279,7 @@ func (m *allocationMoments) log(a int) float64 {
 	return math.Max(m.forward[a], m.reverse[a])
 }
 
-// inverse returns log E_Q R^-b, raised by the possible error of the quadrature.
+// inverse returns an upper bound of log E_Q R^-b, for the likelihood ratio R = P/Q.
 func (m *allocationMoments) inverse(b float64) float64 {
 	// It uses E R^-b = 1/Gamma(b) int e^{bu} f(e^u) du with f(theta) = E e^{-theta R} = (E e^{-(theta/t)
 	// r})^t. In u the integrand is no narrower than 1/sqrt(b). So the trapezoid rule is exact to rounding.
@@ -298,7 +296,7 @@ func (m *allocationMoments) inverse(b float64) float64 {
 	first, last := m.laplace[0], m.laplace[len(m.laplace)-1]
 	rest := mathx.LogAddExp(b*first.z-math.Log(b), b*last.z+last.l+math.Ln2)
 	log := mathx.LogAddExp(mathx.LogSumExp(logs)+math.Log(laplaceStep), rest) - gamma
-	return math.Max(0, log) + 1e-12*(1+math.Abs(gamma))
+	return math.Max(0, log) + 1e-12*(1+math.Abs(gamma)) // the last term covers the error of the quadrature
 }
 
 const laplaceStep = 0.04

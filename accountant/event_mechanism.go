@@ -43,7 +43,8 @@ func (e Laplace) guarantee() (guarantee, bool) {
 func (e Laplace) sampledAs() (Event, bool) { return e, true }
 func (e Laplace) pair() (pld.Pair, error)  { return pld.Laplace(1 / e.NoiseMultiplier), nil }
 
-// sampledCurve also uses the curve without sampling, a bound by convexity.
+// sampledCurve returns the smaller of two bounds: the curve of a pure mechanism on a Poisson sample, and the
+// curve of Laplace noise without sampling.
 func (e Laplace) sampledCurve(q float64) curve {
 	return leastCurve(sampledPureCurve(q, mathx.Up(1/e.NoiseMultiplier)), e.curve())
 }
@@ -64,8 +65,7 @@ func (DiscreteGaussian) row() row {
 		"discrete Gaussian, σ {sigma}, sensitivity {sensitivity}", attained}
 }
 
-// curve is Theorem 4 of Canonne, Kamath, Steinke 2020. It is tight if the order times the shift is an
-// integer.
+// curve is Theorem 4 of Canonne, Kamath, Steinke 2020.
 func (e DiscreteGaussian) curve() curve             { return gaussianCurve(e.Sensitivity / e.Sigma) }
 func (e DiscreteGaussian) rho() float64             { return gaussianRho(e.Sensitivity / e.Sigma) }
 func (e DiscreteGaussian) sampledAs() (Event, bool) { return e, true }
@@ -83,7 +83,7 @@ func (e DiscreteGaussian) pair() (pld.Pair, error) {
 	return pld.DiscreteGaussian(e.Sigma, moved), err
 }
 
-// moved returns the number of coordinates that the worst neighbour changes by 1 each.
+// moved returns the number of coordinates that differ, each by 1, between the worst neighbours.
 func (e DiscreteGaussian) moved() (int64, error) {
 	// An integer vector of L2 norm below 2 has at most norm^2 nonzero entries, all 1 or -1. If the norm is 2
 	// or more, one entry may be 2, or four entries may be 1. Neither change is known to dominate, so moved
