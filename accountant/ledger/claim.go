@@ -33,7 +33,7 @@ type Claim struct {
 	// not tried.
 	Lack error
 	// Sealed is the epsilon of the seal, and Again the interval that this version computes. Both are set only
-	// if they differ.
+	// if Sealed differs from Again.Upper by more than rounding.
 	Sealed float64
 	Again  *accountant.Bound
 }
@@ -61,8 +61,7 @@ func (b *balance) claim(method accountant.Method, delta float64, more ...*charge
 	return claim, wrapped(err)
 }
 
-// total returns the epsilon of all reservations. In mode Reserved it is a guarantee. In mode Filter it is the
-// result of onOrders, which is no guarantee.
+// total returns the epsilon of all reservations. This epsilon is a guarantee only in mode Reserved.
 func (b *balance) total() (Claim, error) {
 	if b.memo != nil {
 		return *b.memo, nil
@@ -84,7 +83,8 @@ func (b *balance) total() (Claim, error) {
 	return claim, nil
 }
 
-// price returns two epsilons: line for the next line of the file, and total for the budget.
+// price returns two bounds on the total epsilon after the charge `more`. The next line of the file contains
+// the result `line`. The result `total` must fit the budget.
 func (b *balance) price(method accountant.Method, more *charge) (line, total float64, err error) {
 	// Normally both are the epsilon of onOrders, which is fast. If this exceeds the budget, or method is
 	// ByPLD, total is the least epsilon that the accountant proves. In this case, if method is ByRDP, line
@@ -113,11 +113,10 @@ func (b *balance) least(method accountant.Method, line float64, more *charge) (_
 	return line, total, nil
 }
 
-// alone returns the epsilon of the charges on an empty ledger. With accountant ByRDP it counts only the first
-// charge.
+// alone returns the epsilon of the charges on an empty ledger.
 func (b *balance) alone(charges ...*charge) float64 {
 	if b.cfg.Mode == Filter || b.cfg.Method() == accountant.ByRDP {
-		return b.aloneOnOrders(charges[0])
+		return b.aloneOnOrders(charges[0]) // by Rényi divergences a batch is checked event by event
 	}
 	empty := &balance{cfg: b.cfg, refine: b.refine}
 	claim, err := empty.claim(b.cfg.Method(), b.cfg.Delta, charges...)
@@ -127,8 +126,7 @@ func (b *balance) alone(charges ...*charge) float64 {
 	return claim.Upper
 }
 
-// within checks that the reservations of an unsealed ledger, under which nothing was released, fit the
-// budget.
+// within returns an error if the reservations of an unsealed ledger exceed the budget.
 func (c *chain) within() error {
 	if !c.above || c.sealed {
 		return nil
@@ -156,8 +154,7 @@ func (c *chain) tooMuch(epsilon float64) string {
 		reason, c.header.Library)
 }
 
-// claimOfSeal returns the larger of a seal and the epsilon that this version proves. An implausible seal is
-// an error.
+// claimOfSeal checks the epsilon and the accountant of a seal, and returns the claim of the sealed ledger.
 func (c *chain) claimOfSeal(seal float64, by accountant.Method) (Claim, error) {
 	// It returns the larger of the seal and the epsilon that this version proves (see "File" in the package
 	// comment). A seal that is not plausible is an error. So is a seal below the proven epsilon, unless both
@@ -199,8 +196,8 @@ func (c *chain) claimOfSeal(seal float64, by accountant.Method) (Claim, error) {
 	return claim, nil
 }
 
-// plausible reports whether another version can have written this seal. This version computes the interval
-// in.
+// plausible reports whether another version of this package can have sealed this epsilon. Argument `in` is
+// the interval that this version computes.
 func plausible(seal float64, in accountant.Bound) bool {
 	return seal >= in.Lower && in.Upper-seal <= math.Max(claimGap, claimSlip*in.Upper)
 }

@@ -66,29 +66,29 @@ type Config struct {
 	Epsilon  float64             // budget; finite and > 0
 	Delta    float64             // in (0, 1)
 	Mode     Mode                // default Reserved
-	// Orders holds the Rényi orders, each above 1. In mode Reserved the total uses the best order, and nil
-	// means accountant.DefaultOrders with a search between these orders. In mode Filter the finite orders
-	// share Delta evenly, and nil means the one order that admits the largest Gaussian cost. Order +Inf adds
-	// up pure epsilons and uses no Delta.
+	// Orders holds the increasing Rényi orders, each above 1. Mode Reserved uses the best order. In mode
+	// Filter the finite orders share Delta evenly. Order +Inf adds up pure epsilons and uses no Delta. If
+	// Orders is empty, mode Reserved searches between accountant.DefaultOrders, and mode Filter uses the
+	// single order at which the largest Gaussian cost fits.
 	Orders []float64
 	// Accountant proves the epsilon. The default, ByRDP, uses Rényi divergences. In mode Reserved two other
-	// values are possible. ByPLD uses privacy loss distributions, and ByAuto uses both kinds of bounds where
-	// the events support it. ByAuto and ByPLD refuse mechanisms for which only Rényi divergences are bounded,
-	// such as DP-SGD without a failure for discrete noise. A file keeps its accountant: a different value
-	// fails with ErrOtherConfig.
+	// values are possible. ByPLD uses privacy loss distributions. ByAuto uses the smaller bound if both kinds
+	// exist. ByAuto and ByPLD refuse mechanisms for which only Rényi divergences are bounded. DP-SGD is such
+	// a mechanism, unless its event is an accountant.WithFailure (see package dpsgd). A file keeps its
+	// accountant: a different value fails with ErrOtherConfig.
 	Accountant accountant.Method
 	// FailureDelta is the part of Delta for events with a failure probability, such as a stability release.
 	// If it is 0, mode Filter refuses such events. Mode Reserved requires 0.
 	FailureDelta float64
-	// Run identifies a resumable run, whose private input, secret key and reservations are fixed. In a file
-	// that is opened again, Reserve first returns the recorded entries, in order and without a charge,
-	// because the answers are identical. If a rerun has different noise, Run must be empty. For runs on a
-	// shared ledger see [Ledger.Run].
+	// Run identifies a resumable run, whose private input, secret key and reservations are fixed. After the
+	// file is opened again, Reserve first returns the recorded entries, in order and without a charge. This
+	// is valid because a rerun gives identical answers. If a rerun has different noise, Run must be empty.
+	// For runs on a shared ledger see [Ledger.Run].
 	Run string
-	// Data identifies the private input, for example by the SHA-256 of a vote file. It is optional. An
-	// existing file must have the same Data, which is not interpreted.
+	// Data identifies the private input, for example by the SHA-256 of a vote file. It is optional and is not
+	// interpreted. An existing file must have the same Data.
 	Data string
-	// Noise is the source of all noise. It is optional, but a statement without Noise does not allow release.
+	// Noise is the source of all noise. If Noise is empty, [Config.Releasable] is false.
 	Noise Noise
 	// Waived lists the checks that the data owner skipped, in increasing order. An example is "duplicates"
 	// for teachers that vote identically. Epsilon may then be wrong, so nothing may be released.

@@ -26,16 +26,16 @@
 // the true delta could be twice as large. Privacy loss distributions cannot be used.
 //
 // Every cost is an event, which is a worst case over all data. A cost that depends on the data cannot be an
-// entry, because the time of the last entry would reveal information.
+// entry, because the number of entries that fit the budget would reveal information.
 //
 // # Guarantee
 //
 // All releases under one ledger together are (Epsilon, Delta)-differentially private for its unit and
 // relation. In mode Reserved the events do not depend on any answer, so their Rényi curves add up (Mironov
-// 2017). The composition of all privacy loss distributions bounds the same run in any order of use (proof in
-// claim.go). The guarantee is [Ledger.Epsilon]. In mode Filter each order has a filter with a part of delta,
-// and the parts add up (Feldman, Zrnic 2021; interleaved sessions: Haney et al. 2023). The guarantee is the
-// budget, because a total that depends on answers is not a guarantee (Rogers et al. 2016).
+// 2017). The composition of their privacy loss distributions is another bound, in any order of use (proof in
+// claim.go). The guarantee is [Ledger.Epsilon]. In mode Filter each Rényi order has a privacy filter with a
+// part of delta, and the parts add up (Feldman, Zrnic 2021; interleaved sessions: Haney et al. 2023). The
+// guarantee is the budget, because a total that depends on answers is not a guarantee (Rogers et al. 2016).
 //
 // A crash may waste budget, but never increases what is left. Reserve and Commit return only after their
 // lines are synced, so the file records every released outcome. If the last line is cut off, its call never
@@ -46,22 +46,22 @@
 //   - If no resumable run can repeat the reservation, the rest of the budget is charged.
 //   - If the line is a seal, the seal is completed.
 //
-// On a reliable disk, the line may instead be removed by hand before Open, because nothing ran under it.
+// On a reliable disk, the line may instead be removed by hand before Open: no mechanism used this line.
 //
 // # File
 //
 // The file has mode 0600 and contains lines of JSON. Lines are appended and never changed. Each line has its
 // number, the SHA-256 of the previous line ("prev") and the CRC-32C of its earlier bytes ("check"). The first
 // line has the Config, the orders, the module version and a random id. A "reserve" line has an event and the
-// total epsilon by Rényi divergences. If the event fits by privacy loss distributions, this epsilon may
-// exceed the budget. A "commit" line has the SHA-256 of an outcome. In mode Reserved one "seal" line has the
-// total and, unless Config.Accountant is ByRDP, the accountant. A "run" line has the id of a run that shares
-// the ledger. A "torn" line quotes a line that was cut off. A hash can confirm a guess of an outcome, so the
-// file must stay secret until the release.
+// total epsilon by Rényi divergences. This epsilon may exceed the budget if the total by privacy loss
+// distributions does not. A "commit" line has the SHA-256 of an outcome. In mode Reserved one "seal" line has
+// the total and, unless Config.Accountant is ByRDP, the accountant. A "run" line has the id of a run that
+// shares the ledger. A "torn" line quotes a line that was cut off. A hash can confirm a guess of an outcome,
+// so the file must stay secret until the release.
 //
 // Another version of this package may have sealed a different epsilon. The epsilon of a sealed ledger is the
 // larger of the seal and the epsilon that this version proves, and [Claim] contains both. A seal is corrupt
-// if it is above the budget, or below the floor of this version's interval (see [accountant.Claim]). A seal
+// if it is above the budget, or below the Floor that this version computes (see [accountant.Bound]). A seal
 // is also corrupt if it is below the proven epsilon by more than 0.5 % and by more than 0.002. A file without
 // a seal is refused if the epsilon that this version proves exceeds the budget.
 //
@@ -75,11 +75,11 @@
 // people.
 //
 // The hashes and the "check" fields reveal an accidental change and its line. They do not reveal lines
-// removed at the end, or an older copy. A forger can compute all of them again, because they have no key. So
-// package run stores the head of the ledger in two other places: next to the ledger, and in the user's state
-// folder. [Open] and [Verify] compare the ledger with these heads. If other people can write to both places,
-// store a statement elsewhere, because a statement contains the head. Or sign the head ([Sign]): [Open] and
-// [Verify] check the signature.
+// removed at the end, or an older copy. A forger can compute all hashes and checks again, because neither
+// needs a key. So package run stores the head of the ledger in two other places: next to the ledger, and in
+// the user's state folder. [Open] and [Verify] compare the ledger with these heads. If other people can write
+// to both places, store a page of package statement elsewhere, because the page contains the head. Or sign
+// the head ([Sign]): [Open] and [Verify] check the signature.
 //
 // No mode covers an event that was chosen by looking at private data.
 //

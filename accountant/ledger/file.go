@@ -166,7 +166,7 @@ func openFile(s store, c *chain, cfg Config, opt VerifyOptions) (*file, error) {
 
 const settleBytes = 1 << 20
 
-// settle writes the last settleBytes bytes again and syncs, because a kill may have left them in memory.
+// settle writes the last settleBytes bytes again and syncs. A killed process may have written without a sync.
 func (f *file) settle() error {
 	if from := max(0, f.size-settleBytes); f.size > 0 {
 		end := make([]byte, f.size-from)
@@ -202,7 +202,7 @@ func (f *file) mend(c *chain, fragment []byte) error {
 	return wrapped(f.store.Sync())
 }
 
-// append writes lines that were applied to c to disk. After one failure every call fails.
+// append adds lines to the hash chain c and writes them to disk. After one failure every call fails.
 func (f *file) append(c *chain, lines ...line) error {
 	if f.broken != nil {
 		return f.broken
@@ -259,8 +259,8 @@ func (f *file) write(lines []byte) error {
 }
 
 type repair struct {
-	// write replaces the fragment, or is empty if the fragment is dropped. A crash during this write leaves a
-	// fragment with the same repair.
+	// write replaces the fragment, or is empty if the fragment is dropped. If a crash cuts off the
+	// replacement, mend chooses the same repair again.
 	write []byte
 	what  string
 }

@@ -22,8 +22,8 @@ type header struct {
 	Epsilon  float64             `json:"epsilon"`
 	Delta    float64             `json:"delta"`
 	Mode     Mode                `json:"mode"`
-	// Accountant, Conversion and Orders determine the epsilon of every line. With Default, mode Reserved may
-	// use the best real order.
+	// Accountant, Conversion and Orders determine the epsilon of every line. If Default is true, mode
+	// Reserved also searches between these orders.
 	Accountant   accountant.Method     `json:"accountant"`
 	Conversion   accountant.Conversion `json:"conversion"`
 	Orders       []order               `json:"orders"`

@@ -109,8 +109,8 @@ func (l *Ledger) usable() error {
 }
 
 // Reserve adds e to all earlier reservations, writes an entry to disk, and returns the reservation. A total
-// above the budget gives a *BudgetError. In mode Reserved, ErrSealed follows the first use. After these
-// errors nothing is spent. After a failed write, this call and all later calls return ErrBroken.
+// above the budget gives a *BudgetError. In mode Reserved, a call after the first use gives ErrSealed. After
+// these errors nothing is spent. After a failed write, this call and all later calls return ErrBroken.
 //
 // If Config.Run is set, the first calls return the entries of the opened file, in order and without a charge.
 // The events of these calls must equal the recorded events.
@@ -217,7 +217,7 @@ func (l *Ledger) Runs() []NamedRun {
 }
 
 // Epsilon returns the epsilon of all reservations at the ledger's delta. In mode Reserved it covers all past
-// and future releases. In mode Filter it only decides about reservations, and the guarantee is the budget.
+// and future releases. In mode Filter the guarantee is the whole budget, not this epsilon.
 func (l *Ledger) Epsilon() (float64, error) {
 	claim, err := l.Claim()
 	return claim.Epsilon, err

@@ -17,8 +17,8 @@ import (
 type Left struct {
 	// Rho is the zCDP cost of the largest Gaussian release that fits. Its noise multiplier is 1/sqrt(2 Rho).
 	Rho float64
-	// Epsilon is the epsilon of this Gaussian release alone, at the ledger's delta and the best default
-	// order. If order +Inf admits a larger pure epsilon, Epsilon is that pure epsilon.
+	// Epsilon is the epsilon of one Gaussian release with zCDP cost Rho, at the ledger's delta and the best
+	// default order. If order +Inf has room for a larger pure epsilon, Epsilon is that pure epsilon.
 	Epsilon float64
 }
 
@@ -262,8 +262,8 @@ func (l *Ledger) Try(events ...accountant.Event) error {
 	return err
 }
 
-// afford returns the charge of an event and the epsilon for its line. If together is set, the caller must
-// check the budget of the whole batch.
+// afford returns the charge of an event and the epsilon for its line. If the argument `together` is true, the
+// caller must check the budget, for the whole batch.
 func (l *Ledger) afford(text []byte, together bool) (*charge, float64, error) {
 	b := l.chain.balance
 	more, err := b.chargeOf(text)

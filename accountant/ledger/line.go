@@ -101,8 +101,8 @@ var (
 	errMore  = errors.New("there is text after the entry") // the text is a valid line followed by other bytes
 )
 
-// decode parses one line without its newline. The result shares memory with text. On errShort it has the
-// fields before the cut.
+// decode parses one line without its newline. The result shares memory with text. If the line is cut off, the
+// error is errShort, and the result has the fields before the cut.
 func decode(text []byte) (line, error) {
 	s := scanner{rest: text}
 	var l line

@@ -54,7 +54,7 @@ type Reservation struct {
 	mu    sync.Mutex
 	begun bool
 
-	// Ledger.mu guards these fields, the outcome of a commit in this session.
+	// Commit sets the fields below, under Ledger.mu. Open does not restore these fields from the file.
 	committed bool
 	outcome   [sha256.Size]byte
 }
@@ -74,8 +74,8 @@ func (r *Reservation) Relation() accountant.Relation { return r.ledger.chain.hea
 
 // Begin marks the reservation as used by a mechanism whose worst case is e. In mode Reserved the first Begin
 // seals the ledger on disk. After an error the mechanism must not start. If e differs from the charged event,
-// or the reservation was used before, the error is ErrNotReserved. If use does not fit the ledger, it is
-// ErrUnfit.
+// or the reservation was used before, the error is ErrNotReserved. If the ledger refuses the [Use], the error
+// is ErrUnfit.
 func (r *Reservation) Begin(e accountant.Event, use Use) error {
 	if r == nil || r.ledger == nil {
 		return fmt.Errorf("%w: the reservation does not come from a ledger", ErrNotReserved)

@@ -33,8 +33,8 @@ type Summary struct {
 	Commits   int64
 	Sealed    bool // mode Reserved: no more charges are possible
 	Exhausted bool // an unreadable reservation took the rest of the budget
-	// Torn describes a last line that is cut off, or is "". Except for Head, all fields assume that Open has
-	// repaired this line.
+	// Torn describes a last line that is cut off, or is "". All other fields except Head describe the ledger
+	// after Open repairs this line.
 	Torn     string
 	Head     Head                // of the whole lines; zero without whole lines
 	Epsilon  float64             // see Ledger.Epsilon
@@ -47,9 +47,9 @@ type Summary struct {
 }
 
 // Verify reads a ledger in one pass. It checks the chain and recomputes every epsilon with package
-// accountant. The memory does not grow with the length of the file. Verify takes no lock: while another
-// process appends lines, it may read only the first lines. A line that is inconsistent with earlier lines or
-// contradicts opt gives a *CorruptError.
+// accountant. The memory does not grow with the length of the file. Verify takes no lock, so it may miss
+// lines that another process is appending. A line that is inconsistent with earlier lines or contradicts opt
+// gives a *CorruptError.
 func Verify(r io.Reader, opt VerifyOptions) (Summary, error) {
 	c := newChain()
 	fragment, err := (&reading{chain: c, VerifyOptions: opt}).read(r)
@@ -198,14 +198,14 @@ func (c *chain) head() Head {
 // contents. All fields are optional.
 type VerifyOptions struct {
 	// Heads returns earlier heads of the ledger with the given id. It is called after the first line was
-	// read. A zero Head is ignored. If the ledger lacks the last line of an earlier head, the error is a
+	// read. A zero Head is ignored. If the line of an earlier head is missing or different, the error is a
 	// *CorruptError. Only earlier heads reveal an older copy, or lines removed at the end.
 	Heads func(id string) ([]Head, error)
 	// Signature is checked with PublicKey, which the caller must get from the signer, not from the signature.
 	// A different key or ledger gives ErrSignature. A ledger without the signed line gives a *CorruptError.
 	Signature *Signature
 	PublicKey ed25519.PublicKey
-	// Accept may refuse a ledger by an error, after it was read and before anything is written.
+	// Accept is called after reading and before any write. An error of Accept refuses the ledger.
 	Accept func(State) error
 	// Entry receives every reservation.
 	Entry func(Entry) error
