@@ -257,12 +257,12 @@ type raiser struct {
 func newRaiser(n int64) raiser {
 	r := raiser{n: n}
 	if n > 1 {
-		r.least = math.Exp(-184 / float64(n-1))
+		r.least = math.Exp(-185 / float64(n-1)) // e^-92.5 < 1e-40
 	}
 	return r
 }
 
-// raise returns s^n, |s|^n and |s|^(n-1) for n = r.n, or 0, 0 and 1e-40 if |s|^(n-1) is below about 1e-40.
+// raise returns s^n, |s|^n and |s|^(n-1) for n = r.n, or 0, 0 and 1e-40 if |s|^(n-1) is below 1e-40.
 func (r raiser) raise(s complex128) (power complex128, modulus, before float64) {
 	if r.n == 1 {
 		return s, modulusOf(s), 1
