@@ -26,8 +26,8 @@ type Description struct {
 	Distances bool // noise is added to the number of votes that must change, not to vote counts
 	Fails     bool // with a small probability the mechanism releases an answer that it must refuse
 
-	// Fit returns s with thresholds and with the least noise that fits. A wrong release may have probability
-	// delta. If Fit is nil, use Least and WithNoise.
+	// Fit returns s with thresholds and with the least noise that fits. The probability of a wrong release
+	// in the whole run is at most delta. If Fit is nil, use Least and WithNoise.
 	Fit func(s Setting, delta float64, least LeastNoise) (Setting, error)
 	// Chances returns the outcome probabilities for queries with the given number of classes. If rough is
 	// set, a probability has an error of at most 1e-2. Chances is nil if an answer depends on more than the
@@ -37,12 +37,12 @@ type Description struct {
 	// lower by x noise scales. It is nil if the mechanism may decline.
 	Ahead func(x float64, rivals int) float64
 
-	// Laws lists output distributions by name. If Laws is nil, the only one is Mechanism.Law, with the name
-	// Name.
+	// Laws lists output distributions by name. If Laws is nil, Mechanism.Law is the only output
+	// distribution, and its name is Description.Name.
 	Laws []NamedLaw
 	// Audit is the setting that an audit tests. Neighbours are two histograms that differ by one moved vote
-	// and have nearly the largest privacy loss. If Neighbours is empty, package controls has its own audit of
-	// the mechanism. Pure reports that delta is 0.
+	// and have nearly the largest privacy loss. If Neighbours is empty, package internal/controls contains
+	// the audit. Pure reports that delta is 0.
 	Audit      Setting
 	Neighbours [2][]int
 	Pure       bool
@@ -52,8 +52,8 @@ type Description struct {
 // unchanged.
 type LeastNoise func(event func(noise float64) (accountant.Event, error)) (float64, error)
 
-// Find returns the least noise at which event(noise) fits the budget, or the least noise that l tries. The
-// error matches [accountant.ErrNoBracket] if no noise fits.
+// Find returns the least noise at which event(noise) fits the budget. If every noise fits, Find returns
+// the least noise that l tries. The error matches [accountant.ErrNoBracket] if no noise fits.
 func (l LeastNoise) Find(event func(noise float64) (accountant.Event, error)) (float64, error) {
 	noise, err := l(event)
 	var bracket *accountant.NoBracketError
@@ -63,8 +63,8 @@ func (l LeastNoise) Find(event func(noise float64) (accountant.Event, error)) (f
 	return noise, err
 }
 
-// Parameter describes one parameter of a mechanism. The flag, the value in a [Setting] and the fields of the
-// config and of the event have the same Name.
+// Parameter describes one parameter of a mechanism. The flag, the key in [Setting].Values and the field of
+// the config have the same name.
 type Parameter struct {
 	Name     string
 	Doc      string  // description
@@ -114,8 +114,8 @@ func answersCap() Parameter {
 		Default: func(queries int) float64 { return float64(queries) }, DefaultDoc: "as many as queries"}
 }
 
-// CheckValues returns an error for an unknown parameter, a value out of range, or values for a parameter and
-// its alternative.
+// CheckValues returns an error for an unknown parameter or a value out of range. CheckValues also returns
+// an error if a parameter and its alternative (Instead) both have a value.
 func (d Description) CheckValues(s Setting) error {
 	for name, v := range s.Values {
 		p, ok := d.Parameter(name)
@@ -290,7 +290,8 @@ func (d Description) Settled(s Setting) bool {
 	return true
 }
 
-// WithNoise sets each missing noise of s to noise times the parameter's ratio, clamped to the valid range.
+// WithNoise sets missing parameters of Kind "noise" to the argument noise times Ratio, clamped to [Min,
+// Max].
 func (d Description) WithNoise(s Setting, noise float64) Setting {
 	missing := slices.DeleteFunc(d.Noise(), func(p Parameter) bool { return !s.lacks(p) })
 	for _, p := range missing {
@@ -338,8 +339,8 @@ func (d Description) Event(s Setting) (accountant.Event, error) {
 	return m.Event(), nil
 }
 
-// One returns s with one query. It is not cheaper if one query costs as much as all queries, for example
-// because the cap counts refusals.
+// One returns s with one query. The result cheaper is false if one of several queries costs as much as
+// all, for example because only declined queries are charged.
 func (d Description) One(s Setting) (one Setting, cheaper bool, err error) {
 	one = s
 	one.Queries = 1

@@ -35,8 +35,8 @@
 // # Guarantee
 //
 // Assume that one record changes at most one teacher, so it moves at most one vote of every query from one
-// class to another. Let neighbours be two data sets that differ by one record. Between neighbours, the Rényi
-// divergence of order a of all answers of a session together is at most
+// class to another. Let neighbours be two data sets that differ by one record. For all answers of a
+// session together, the Rényi divergence of order a between neighbours is at most
 //
 //	GNMax             Queries a/Sigma^2
 //	ConfidentGNMax    Queries a/(2 Sigma1^2) + Answers a/Sigma2^2

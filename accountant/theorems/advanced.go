@@ -88,8 +88,7 @@ func (m lossMoments) kairouzOhViswanath(slack float64) float64 {
 
 // NewOptimal returns an empty account by optimal composition (Kairouz, Oh, Viswanath 2015). Its epsilon is
 // the smallest that follows from the (epsilon, delta) of the mechanisms alone. If the mechanisms have only
-// one epsilon or a few different epsilons, the result is exact. It follows from the distribution of the total
-// loss of randomised responses.
+// one epsilon or a few different epsilons, the result is exact.
 func NewOptimal(rel accountant.Relation) (accountant.Accountant, error) {
 	// Many different epsilons are composed on a grid of 4096 losses, because no fast method is exact
 	// (Murtagh, Vadhan 2016). Each mass is split between the two nearest grid points, so that the totals
@@ -134,8 +133,8 @@ func optimalEpsilon(rs []runs, slack float64) float64 {
 	return fallback
 }
 
-// lossWindow is the loss (2k - count) epsilon of count equal randomised responses, k of them true. A mass of
-// at most e^logCut is omitted on each side.
+// lossWindow is the total loss of equal randomised responses. If k of count responses are true, the loss
+// is (2k - count) epsilon. A mass of at most e^logCut is omitted on each side.
 type lossWindow struct {
 	runs
 	first, last int64
@@ -180,7 +179,7 @@ func productLaw(ws []lossWindow) []mathx.LossAtom {
 	return atoms
 }
 
-// gridLaw composes losses on a grid, to a law that dominates them.
+// gridLaw approximates the law of the total loss on a grid. The approximation dominates the exact law.
 func gridLaw(ws []lossWindow, slack float64) []mathx.LossAtom {
 	// The step h is 1/4096 of the total spread. A mass m at loss l + x is split between the grid points l and
 	// l + h. The right point gets m (1 - e^-x)/(1 - e^-h), and the left point gets the rest. This keeps the

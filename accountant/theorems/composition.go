@@ -16,14 +16,14 @@ type runs struct {
 	count   int64
 }
 
-// composition splits delta into failures, the deltas of the runs, and the slack of the theorem.
+// composition divides delta into failure probabilities, deltas of runs, and the slack of the theorem.
 type composition struct {
 	relation accountant.Relation
 	events   guarantees
-	// bound returns an epsilon of pure runs at delta = slack >= 0. The epsilons of the runs are distinct and
-	// ascending.
+	// bound returns the total epsilon of the pure runs rs at delta = slack >= 0. The epsilons of rs are
+	// distinct and ascending.
 	bound func(rs []runs, slack float64) float64
-	// split is bound or a faster approximation, for the search. If it is nil, the theorem has no slack.
+	// split is the function bound or a faster approximation. If split is nil, the theorem has no slack.
 	split func(rs []runs, slack float64) float64
 }
 
@@ -35,8 +35,8 @@ func newComposition(rel accountant.Relation, split, bound func([]runs, float64) 
 }
 
 // NewBasic returns an empty account by basic composition: epsilons add up, and deltas add up (Dwork,
-// Kenthapadi, McSherry, Mironov, Naor 2006). All runs with an epsilon-delta curve get equal parts of the
-// delta that other events leave. The bound is also valid for adaptively chosen mechanisms.
+// Kenthapadi, McSherry, Mironov, Naor 2006). Runs with an epsilon-delta curve share the remaining delta
+// equally. The bound is also valid for adaptively chosen mechanisms.
 func NewBasic(rel accountant.Relation) (accountant.Accountant, error) {
 	return newComposition(rel, nil, func(rs []runs, _ float64) float64 { return basicEpsilon(rs) })
 }
@@ -135,7 +135,7 @@ func (c *composition) failure() float64 {
 }
 
 // spent returns 1 - product of (1 - delta_i) over all runs, rounded up. For a run with an epsilon-delta
-// curve, delta_i is share.
+// curve, delta_i is the argument share.
 func (c *composition) spent(share float64) float64 {
 	log := 0.0
 	for i, k := range c.events.fixed.Keys {
@@ -154,7 +154,7 @@ func (c *composition) spent(share float64) float64 {
 	return -math.Expm1(log) * (1 + 1e-15)
 }
 
-// at returns the epsilon at delta if every run with an epsilon-delta curve gets the delta share.
+// at returns the total epsilon at delta, if each run with an epsilon-delta curve has delta_i = share.
 func (c *composition) at(bound func([]runs, float64) float64, delta, share float64) float64 {
 	// The slack is (delta - d)/(1 - d), with d = 1 - product of (1 - delta_i) (Kairouz, Oh, Viswanath 2015,
 	// Theorem 3.5).

@@ -16,6 +16,6 @@
 //
 // # Caveats
 //
-// No code that charges or checks a ledger uses this package, and no calibration uses it by default.
-// NewOptimal may take seconds for 10^8 different runs.
+// Ledger charges and ledger checks do not use this package. Calibration does not use this package by
+// default. NewOptimal may take seconds for 10^8 different runs.
 package theorems

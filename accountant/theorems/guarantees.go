@@ -10,11 +10,11 @@ import (
 
 type guarantee struct{ epsilon, delta float64 }
 
-// guarantees is an event as mechanisms with one (epsilon, delta), and mechanisms with a curve of them.
+// guarantees holds the mechanisms of an event.
 type guarantees struct {
-	fixed     mathx.Multiset[guarantee]
-	tradeoffs mathx.Multiset[accountant.Event]
-	failures  mathx.Multiset[float64] // of whole subtrees; they add up
+	fixed     mathx.Multiset[guarantee]        // with one (epsilon, delta)
+	tradeoffs mathx.Multiset[accountant.Event] // with an epsilon-delta curve
+	failures  mathx.Multiset[float64]          // of whole subtrees; they add up
 }
 
 func (g *guarantees) compose(e accountant.Event, count int64, rel accountant.Relation) error {
@@ -141,7 +141,7 @@ func (g *guarantees) flatten(e accountant.Event, count int64, rel accountant.Rel
 	return unsupported(e, "its (epsilon, delta) is not known to the composition theorems")
 }
 
-// sampled adds count runs of the event inner on samples.
+// sampled adds count copies of e to g. The event e runs inner on samples with probability q.
 func (g *guarantees) sampled(e accountant.Event, q float64, inner accountant.Event, count int64) error {
 	// Sampling turns (epsilon, delta) into (log(1 + q(e^epsilon - 1)), q delta). This is valid for Poisson
 	// sampling under add/remove, and for sampling without replacement under replace-one (Balle, Barthe,
@@ -156,8 +156,8 @@ func (g *guarantees) sampled(e accountant.Event, q float64, inner accountant.Eve
 	return unsupported(e, fmt.Sprintf("amplification by sampling is known here for a single mechanism only, not for %T", inner))
 }
 
-// selection adds count selections among runs of a pure event, each at (2+eta) epsilon (Papernot, Steinke
-// 2022). For the geometric distribution this is 3 epsilon (Liu, Talwar 2019).
+// selection adds count copies of e to g. A selection among runs with pure epsilon costs (2+Eta) epsilon
+// (Papernot, Steinke 2022). For the geometric distribution this is 3 epsilon (Liu, Talwar 2019).
 func (g *guarantees) selection(e accountant.Selection, count int64, rel accountant.Relation) error {
 	var inner guarantees
 	if err := inner.flatten(e.Event, 1, rel); err != nil {

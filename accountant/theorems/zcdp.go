@@ -147,10 +147,10 @@ func zcdpLogDelta(rho, eps float64) (logDelta, order float64) {
 	return math.Min(0, log), 1 + a1
 }
 
-// PairEpsilon converts an (epsilon, delta) guarantee to the larger delta at. It returns the least epsilon
-// that is valid for every such mechanism, or +Inf if at < delta. The result is exact: the worst mechanism
-// fails with probability delta, and otherwise is randomised response (Kairouz, Oh, Viswanath 2015). At
-// epsilon x this response has delta (exp(epsilon) - exp(x))/(1 + exp(epsilon)).
+// PairEpsilon converts an (epsilon, delta) guarantee to another delta, the argument at. The result is the
+// least epsilon that is valid for all mechanisms with this guarantee, or +Inf if at < delta. The result is
+// exact: the worst mechanism fails with probability delta, and otherwise is randomised response (Kairouz,
+// Oh, Viswanath 2015). At epsilon x this response has delta (exp(epsilon) - exp(x))/(1 + exp(epsilon)).
 func PairEpsilon(epsilon, delta, at float64) float64 {
 	switch {
 	case !(epsilon >= 0) || !(delta >= 0 && delta <= 1) || !(at >= 0 && at < 1) || at < delta:
