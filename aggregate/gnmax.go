@@ -116,7 +116,7 @@ type gaussianNoise struct{ *rng.DiscreteGaussian }
 
 func (noise gaussianNoise) reach(int) float64 { return gaussianReach * noise.Sigma() }
 
-// cdf tabulates the distribution function F at -reach to reach.
+// cdf tabulates the distribution function F of the noise on [-reach, reach].
 func (noise gaussianNoise) cdf(reach int64) latticeCDF {
 	// For the lower half, F(m) = p(m) S(m) with S(m) = 1 + S(m-1) p(m-1)/p(m). The upper half follows by
 	// symmetry.

@@ -25,9 +25,9 @@ type InteractiveGNMaxConfig struct {
 }
 
 // InteractiveGNMax uses the teachers' votes if they contradict the student (Papernot et al. 2018, Algorithm
-// 2). The student predicts a probability p_j for each class. The mechanism adds noise to the largest n_j -
-// round(Teachers p_j). If the sum is at least Threshold, it answers like GNMax with Sigma2. Otherwise it
-// answers with the student's label if the label's probability is above Confidence, or else declines. It costs
+// 2). Class j has n_j votes, and its predicted probability is p_j. The mechanism adds noise to the largest
+// n_j - round(Teachers p_j). If the sum is at least Threshold, it answers like GNMax with Sigma2. Otherwise
+// it answers with the student's label, or declines if the label's probability is at most Confidence. It costs
 // as much as ConfidentGNMax. The noise depends on the rounded prediction, so a query with a changed
 // prediction gets new noise.
 type InteractiveGNMax struct {
@@ -66,8 +66,8 @@ func (m *InteractiveGNMax) Start(r *ledger.Reservation, key rng.Key) (Session, e
 	return s, nil
 }
 
-// CheckPrediction returns the error of [Session].Ask for these probabilities, except for a wrong number of
-// classes. Call it before the charge.
+// CheckPrediction returns the error of [Session].Ask for invalid probabilities. It does not check their
+// number. Call it before the charge.
 func CheckPrediction(probabilities []float64) error {
 	sum := 0.0
 	for j, x := range probabilities {
@@ -142,7 +142,7 @@ func (p prediction) decide(counts, noise []int64) Answer {
 }
 
 // Law implements [Mechanism], with the prediction for query 0. LogDeclined is the log probability that the
-// teachers do not answer. The student's label may still be released then.
+// teachers do not answer, even if the student's label is released.
 func (m *InteractiveGNMax) Law(h Histogram) (Law, error) {
 	p, err := m.predict(0, h)
 	if err != nil {

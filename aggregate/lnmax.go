@@ -93,7 +93,7 @@ func (noise laplaceNoise) cdf(reach int64) latticeCDF {
 // The log of the integrand changes by at most panelSlope on a panel. Sixteen Gauss-Legendre nodes integrate
 // e^{8x} over [0, 1] to 1e-16.
 
-// The interval between two counts is divided into panels with panelNodes nodes each.
+// Quadrature divides the interval between two counts into panels, with panelNodes nodes in each panel.
 const (
 	panelNodes = 16
 	panelSlope = 8

@@ -17,8 +17,8 @@ type PermuteAndFlipConfig struct {
 // PermuteAndFlip visits the classes in random order and answers with the first accepted class. Class j is
 // accepted with probability exp((n_j - max)/Scale) (McKenna, Sheldon 2020). The argmax of n_j plus one-sided
 // exponential noise has the same distribution (Ding et al. 2021). At the same Scale, PermuteAndFlip is right
-// more often than Exponential, and both are 2/Scale-differentially private. But many queries cost more than
-// with Exponential, whose Rényi curve is smaller.
+// more often than Exponential, and both are 2/Scale-differentially private. But a composition of many
+// queries costs more than with Exponential, because the Rényi curve of Exponential is smaller.
 type PermuteAndFlip struct {
 	single
 	distances *rng.DiscreteLaplace

@@ -63,8 +63,8 @@ func squared(norm, other float64, product float32) float32 {
 	return d
 }
 
-// offerRow offers a unit with one row to all questions of a panel. The slice products holds its products with
-// the questions.
+// offerRow offers a one-row unit to all questions of a panel. The slice products holds the row's products
+// with the questions.
 func (n *nearest) offerRow(p *panel, products []float32, norm float64, label int32) {
 	floor := n.floor(norm, p.largest)
 	for j := range chances(products, p.halves[:len(products)], &floor) {
@@ -73,8 +73,8 @@ func (n *nearest) offerRow(p *panel, products []float32, norm float64, label int
 	}
 }
 
-// offerSample offers units with one row each, from index first on, to question q. Units without a bit in
-// marks are skipped.
+// offerSample offers one-row units to question q, starting with row `first`. Units whose bit in marks is 0
+// are skipped.
 func (n *nearest) offerSample(p *panel, q int, products []float32, g grouped, first int, largest float64, marks []byte) {
 	floor := n.floor(p.norms[q], largest)
 	for i := range chances(products, g.halves[first:first+len(products)], &floor) {
@@ -99,7 +99,7 @@ func chances(products, halves []float32, floor *float32) func(yield func(j int) 
 	}
 }
 
-// floor returns a lower limit for products of a row with other rows whose largest squared norm is largest.
+// floor returns a lower limit for products of a row with others of squared norms at most `largest`.
 func (n *nearest) floor(norm, largest float64) float32 {
 	// Let D be the largest squared distance that n keeps. If a product minus half the squared norm of the
 	// other row is below the limit, the squared distance is at least D. -Inf and NaN exclude no row.
@@ -132,8 +132,8 @@ func (b *block) multiply(p *panel, g grouped, from, to int) {
 
 func of[T any](p *panel, x []T, unit int) []T { return x[unit*p.rows() : (unit+1)*p.rows()] }
 
-// measure sets distance and label of at most unitsAtOnce units to those of each unit's nearest row. A tie
-// goes to the earlier row.
+// measure finds, for each unit in [from, to), the row nearest to each question. A tie goes to the earlier
+// row. At most unitsAtOnce units fit.
 func (b *block) measure(p *panel, g grouped, from, to int) {
 	unit := from
 	for first := g.starts[from]; first < g.starts[to]; first += rowsAtOnce {

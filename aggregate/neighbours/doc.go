@@ -15,7 +15,7 @@
 //
 // # Units
 //
-// A unit has one vote at a question for any number of rows. The vote is the class of the unit's nearest row.
+// A unit with any number of rows has one vote at a question. The vote is the class of the unit's nearest row.
 // If two rows, units or questions are equally near, the earlier one wins; the order of units is the order of
 // their first rows. Distances are Euclidean, in float32. No bit of a distance depends on other private rows,
 // because each product depends only on its two rows ([github.com/pate-go/pate/internal/kernel]). Removing a
@@ -45,12 +45,12 @@
 // the event of a question is PoissonSampled{q, GNMax{Sigma}}. The events of the questions compose because
 // each question has its own sample. One sample for all questions would cost more.
 //
-// For NearestQuestions, the votes of a unit depend only on this unit and on public rows. Adding a unit raises
-// Votes counts by one, each at a different question. The counts have independent noise. So the release costs
-// as much as Votes releases of one count with sensitivity 1: Repeated{DiscreteGaussian{Sigma, 1}, Votes}, for
-// any number of questions. Labels and other functions of the released counts have no extra cost. Silos may
-// cast the votes of their own units (Cast), because votes of disjoint units add up. If up to K silos count
-// one unit, K units are charged, accountant.Group{K}.
+// For NearestQuestions, the votes of a unit depend only on this unit and on public rows. Each unit
+// has V votes (the parameter Votes). Adding a unit raises V counts by one, each at a different question. The
+// counts have independent noise. So the release costs as much as V releases of one count with sensitivity 1:
+// Repeated{DiscreteGaussian{Sigma, 1}, V}, for any number of questions. Labels and other functions of the
+// released counts have no extra cost. Silos may cast the votes of their own units (Cast), because votes of
+// disjoint units add up. If up to g silos may count the same unit, Group{g} charges for g units.
 //
 // Replacing a unit may change twice as many counts as adding a unit, so a ledger with the relation
 // replace_one is refused.

@@ -22,8 +22,8 @@ type NearestQuestionsConfig struct {
 	Silos     int     // largest number of silos that may each count the votes of one unit; 0 means 1
 }
 
-// NearestQuestions adds noise to the votes of all units at the questions nearest to their rows ([Cast]), and
-// releases all counts.
+// NearestQuestions releases noisy vote counts for every question. Each unit votes at the questions nearest to
+// its rows ([Cast]).
 type NearestQuestions struct {
 	cfg   NearestQuestionsConfig
 	noise *rng.DiscreteGaussian
@@ -46,8 +46,7 @@ func NewNearestQuestions(cfg NearestQuestionsConfig) (*NearestQuestions, error) 
 	return &NearestQuestions{cfg, noise}, nil
 }
 
-// Event returns the event of all counts. An added or removed unit changes Votes counts by one in each silo
-// that counts the unit.
+// Event returns the event of all counts. Neighbours differ by one added or removed unit.
 func (m *NearestQuestions) Event() accountant.Event {
 	e := accountant.Repeated{
 		Event: accountant.DiscreteGaussian{Sigma: m.noise.Sigma(), Sensitivity: 1},
@@ -97,9 +96,9 @@ func (m *NearestQuestions) Release(r *ledger.Reservation, key rng.Key, classes i
 	return Counts{classes, counts}, nil
 }
 
-// Cast returns the votes without noise, for every class of every question. Each unit votes at the given
-// number of nearest questions. The result is private. The results of several silos may be
-// added.
+// Cast returns the votes without noise, for every class of every question. Each unit votes at its nearest
+// questions. The argument votes is the number of votes per unit. The result is private. The results of
+// several silos may be added.
 func Cast(ctx context.Context, private Rows, questions blas32.General, votes int) ([]int64, error) {
 	if err := private.check(questions); err != nil {
 		return nil, err

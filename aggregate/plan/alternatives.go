@@ -23,10 +23,10 @@ type Goal struct {
 	// MinLabels is the least expected number of correct labels in ForLabels. A plan that asks all queries may
 	// have fewer.
 	MinLabels float64
-	// Steady makes ForLabels prefer GNMax with noise of a fifth of the number of teachers, if this plan meets
-	// the goal. Use it for teachers of unknown accuracy.
+	// Steady makes ForLabels prefer GNMax with Sigma of at most about Teachers/5, if this plan meets the
+	// goal. Use it for teachers of unknown accuracy.
 	Steady bool
-	// Accountant is the accountant of a ledger of mode Reserved. By default it is accountant.ByAuto.
+	// Accountant computes the epsilon of plans, for a ledger of mode Reserved. By default it is ByAuto.
 	Accountant accountant.Method
 }
 
@@ -50,11 +50,11 @@ func (g Goal) Validate() error {
 // ErrNoPlan matches the error of a search that found no setting that meets the goal.
 var ErrNoPlan = errors.New("plan: no setting meets the goal")
 
-// Alternatives returns the best setting of every mechanism that meets the goal, ordered by expected correct
-// answers. For Confident-GNMax it also returns the best settings at thresholds of 20, 40, 60, 80 and 100 % of
-// the votes. Noise is rounded upwards to the six significant digits that commands print. If no setting meets
-// the goal, the error matches [ErrNoPlan]. The search uses fast Rényi accounting. The noise of the returned
-// settings is by the goal's accountant.
+// Alternatives returns, for each mechanism, the best setting that meets the goal. Settings with more expected
+// correct answers come first. For Confident-GNMax it also returns the best settings at thresholds of 20, 40,
+// 60, 80 and 100 % of the votes. Noise is rounded upwards to the six significant digits that commands print.
+// If no setting meets the goal, the error matches [ErrNoPlan]. The search uses fast Rényi accounting. The
+// goal's accountant then determines the noise of the returned settings.
 func Alternatives(ctx context.Context, examples []Example, goal Goal) ([]Alternative, error) {
 	if err := goal.Validate(); err != nil {
 		return nil, err

@@ -10,7 +10,7 @@
 // computes the cost and the expected labels of one [aggregate.Setting].
 //
 // Expected values are sums over the exact output distributions of integer noise, to 1e-9. Package accountant
-// computes the epsilon of a plan from the mechanism's Event. It never exceeds the goal's epsilon.
+// computes the epsilon of a plan from the mechanism's Event. A plan never exceeds the goal's epsilon.
 //
 // # Caveats
 //

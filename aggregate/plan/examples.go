@@ -40,8 +40,8 @@ func PluralityExamples(votes []aggregate.Histogram) []Example {
 // Simulation draws example votes from public guesses, so planning has no privacy cost. The true label of a
 // query is uniform. Each query has its own probability x that a teacher is right, from a Beta distribution
 // with mean Accuracy. The variance of x is such that the answers of two teachers are right with correlation
-// Correlation. Given x, the teachers are independent. With probability Confusion, a wrong vote is for one
-// wrong class, which is drawn once per query. Otherwise it is for a uniform wrong class. All teachers vote
+// Correlation. Given x, the teachers are independent. For each query, one wrong class is drawn. A wrong vote
+// is for this class with probability Confusion, and otherwise for a uniform wrong class. All teachers vote
 // and are equally good.
 //
 // The defaults reproduce 250 kernel ridge teachers on MNIST with 240 images each: accuracy 0.85, correlation

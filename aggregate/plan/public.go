@@ -29,7 +29,7 @@ const (
 	roughExamples   = 150
 )
 
-// smallCorrelation is a second correlation that a plan must cover if none is declared.
+// smallCorrelation is the second correlation for a plan, if Accuracy is declared without Correlation.
 const smallCorrelation = 0.1
 
 type world struct {
@@ -79,7 +79,7 @@ func (s Simulation) pluralities() (cases, error) {
 	return newCases(PluralityExamples(votes))
 }
 
-// Expect returns the expected labels of s on simulated votes from p, without the privacy cost.
+// Expect returns the expected labels of s on simulated votes from p. It does not compute the privacy cost.
 func (p Public) Expect(ctx context.Context, s aggregate.Setting) (Alternative, error) {
 	worlds, err := p.worlds(plannedExamples)
 	if err != nil {
@@ -92,9 +92,9 @@ func (p Public) Expect(ctx context.Context, s aggregate.Setting) (Alternative, e
 type NoPlanError struct {
 	Goal Goal
 	Best Alternative // the best plan, if its only fault is too few labels
-	// Epsilon is the least epsilon for which a plan exists on a new ledger, within 4 %, or +Inf above 1000.
-	// Teachers is the least number of equally good teachers at the goal's epsilon, within 6 %, or 0 if even
-	// very many do not suffice.
+	// Epsilon is the least epsilon of a plan on a new ledger, plus at most 4 %. It is +Inf above 1000.
+	// Teachers is the least number of equally good teachers at the goal's epsilon, plus at most 6 %. It is 0
+	// if no number up to 50 times as large suffices.
 	Epsilon  float64
 	Teachers int
 }
@@ -106,9 +106,10 @@ func (e *NoPlanError) Error() string {
 func (e *NoPlanError) Unwrap() error { return ErrNoPlan }
 
 // ForLabels returns the plan with the most correct labels, from public values alone. The plurality counts as
-// correct. On simulated votes the plan reaches MinAccuracy, and reaches MinLabels or asks all queries. The
-// argument budget finds the least noise that a ledger accepts. Epsilon of the plan is the cost on a new
-// ledger by the goal's accountant. If no plan exists, the error is a *NoPlanError.
+// correct. The plan reaches MinAccuracy on simulated votes, or misses it by at most [ShareSlack] at
+// LeastShare. It reaches MinLabels unless it asks all queries. The argument budget finds the least noise that
+// a ledger accepts. The plan's Epsilon is its cost on a new ledger, computed by the goal's accountant. If no
+// plan exists, the error is a *NoPlanError.
 func ForLabels(ctx context.Context, p Public, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
 	if err := goal.Validate(); err != nil {
 		return Alternative{}, err
@@ -153,8 +154,8 @@ func (p Public) enough(a Alternative, goal Goal) bool {
 	return a.ExpectedCorrect >= goal.MinLabels || a.Queries == p.Queries
 }
 
-// best returns the plan with the most correct labels in the first world, among plans that meet the goal in
-// all worlds.
+// best returns a plan that meets the goal on the simulated votes of all worlds. It maximizes the number of
+// correct labels on worlds[0].
 func (p Public) best(ctx context.Context, worlds []world, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
 	same, fits, err := goal.equivalent(p.Queries, budget)
 	if err != nil {
@@ -189,8 +190,8 @@ func (p Public) best(ctx context.Context, worlds []world, goal Goal, budget aggr
 	return best, nil
 }
 
-// holds returns s with the least noise that the budget allows, perhaps with fewer queries. If no plan is
-// found, it returns the zero Alternative.
+// holds returns s with the least noise within the budget. It lowers the number of queries if the accuracy is
+// too low. If no plan is found, it returns the zero Alternative.
 func (p Public) holds(ctx context.Context, worlds []world, s aggregate.Setting, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
 	for tries := range 24 {
 		fitted, fits, err := fit(s, budget)
