@@ -86,7 +86,7 @@ func (s *session) Ask(query uint64, h Histogram) (Answer, error) {
 	return s.answer(query, h, q, n.of(0))
 }
 
-// answer decides a query without a stored answer. The caller must hold the lock.
+// answer returns the stored answer to a query, or decides the query. The caller must hold the lock.
 func (s *session) answer(query uint64, h Histogram, q question, noise []int64) (Answer, error) {
 	if a, done, err := s.admit(query, h.Classes()); done || err != nil {
 		return a, err
@@ -200,8 +200,8 @@ func (n *noises) of(i int) []int64 {
 
 const fewQueries = 64
 
-// AskBatch implements [Session]. It decides the queries in order, so a cap always ends the batch at the same
-// query.
+// AskBatch implements [Session]. It decides the queries in order, so a batch that exceeds the charged queries
+// or answers always ends at the same query.
 func (s *session) AskBatch(first uint64, votes []Histogram) ([]Answer, error) {
 	if len(votes) == 0 {
 		return nil, nil

@@ -244,7 +244,7 @@ func (p Public) leastTeachers(ctx context.Context, goal Goal, best Alternative) 
 	return int(math.Ceil(found)), err
 }
 
-// factor estimates the factor by which epsilon or the number of teachers must grow.
+// factor estimates the factor by which epsilon or the number of teachers must grow to meet the goal.
 func (g Goal) factor(best Alternative) float64 {
 	// The number of labels is about proportional to the square of epsilon, and to the square of the number of
 	// teachers.
@@ -254,8 +254,8 @@ func (g Goal) factor(best Alternative) float64 {
 	return max(1.01, math.Sqrt(g.MinLabels/best.ExpectedCorrect))
 }
 
-// least returns a number x > from with works(x), at most ratio times the least such number. It returns +Inf
-// if none up to most works.
+// least returns an x in (from, most] for which works is true, or +Inf if it finds none. The result is at most
+// ratio times the smallest such x.
 func least(from, most, ratio, step float64, works func(float64) (bool, error)) (float64, error) {
 	low, high := from, from
 	for ok := false; !ok; step = max(min(step, 1.6), 1.1) {
@@ -291,8 +291,8 @@ func (p Public) works(ctx context.Context, goal Goal) (bool, error) {
 	return labels > 0, err
 }
 
-// Possible returns the expected number of correct labels of a plan, or 0 if [ForLabels] is unlikely to find
-// one. It is faster than ForLabels, because it uses fewer simulated votes.
+// Possible estimates the expected number of correct labels of the plan of [ForLabels]. It returns 0 if
+// ForLabels probably finds no plan. Possible is faster, because it uses fewer simulated votes.
 func (p Public) Possible(ctx context.Context, goal Goal, budget aggregate.LeastNoise) (float64, error) {
 	if p.Share > 0 && p.LeastShare <= 0.5 {
 		return 0, nil
@@ -308,8 +308,8 @@ func (p Public) Possible(ctx context.Context, goal Goal, budget aggregate.LeastN
 	return a.ExpectedCorrect, err
 }
 
-// MaxQueries returns the largest number of queries that a new ledger with cfg accepts at the noise of s. A
-// cap on answers is scaled with the number of queries.
+// MaxQueries returns the largest number of queries, up to 2^30, that a new ledger with cfg accepts at the
+// noise of s. If s limits the number of answers, this limit stays the same fraction of the number of queries.
 func MaxQueries(ctx context.Context, s aggregate.Setting, cfg ledger.Config) (int, error) {
 	d, err := described(s.Mechanism)
 	if err != nil {
@@ -366,11 +366,11 @@ const maxCarried = 1 << 30
 // The difference of two noisy counts then has a standard deviation of 0.28 times the number of votes. On
 // splits of MNIST, optdigits, Adult and letter, students were best near 0.2 with each tested kind of teacher.
 
-// noiseShare is the noise of the plan of Goal.Steady, divided by the number of teachers.
+// noiseShare is the noise of GNMax in a plan with Goal.Steady, divided by the number of teachers.
 const noiseShare = 0.2
 
-// MaxCount returns the number of queries, perhaps 0, that GNMax can answer within target at noise noiseShare
-// times teachers.
+// MaxCount returns the largest number of queries, perhaps 0, that GNMax can answer within target. The
+// standard deviation of the noise is 0.2 times the number of teachers.
 func MaxCount(ctx context.Context, teachers int, target accountant.Target) (int64, error) {
 	sigma := noiseShare * float64(teachers)
 	event := func(n int64) (accountant.Event, error) {

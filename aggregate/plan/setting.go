@@ -162,7 +162,7 @@ type Clear struct {
 	Answered  float64 // probability of an answer for a unanimous vote
 }
 
-// Clearly returns the Clear of s for the given numbers of teachers and classes.
+// Clearly computes [Clear] for the setting s and the given numbers of teachers and classes.
 func Clearly(s aggregate.Setting, teachers, classes int) (Clear, error) {
 	d, err := described(s.Mechanism)
 	if err != nil {
@@ -211,8 +211,8 @@ func (g Goal) least(ctx context.Context) aggregate.LeastNoise {
 	}
 }
 
-// equivalent returns the goal with Rényi accounting, at an epsilon for which GNMax needs about as much noise.
-// It is false if no noise fits.
+// equivalent returns a goal with Rényi accounting for which GNMax needs about the same noise as for budget.
+// The boolean is false if no noise fits the budget.
 func (g Goal) equivalent(queries int, budget aggregate.LeastNoise) (Goal, bool, error) {
 	g.Accountant = accountant.ByRDP
 	d := known(GNMax)
@@ -230,9 +230,9 @@ func (g Goal) equivalent(queries int, budget aggregate.LeastNoise) (Goal, bool, 
 	return g, err == nil && g.Epsilon > 0 && !math.IsInf(g.Epsilon, 1), err
 }
 
-const unspent = 1e-4
+const unspent = 1e-4 // within stops if at most this fraction of the goal's epsilon is unused
 
-// within scales the noise of s until s uses up the goal's budget, except for the fraction unspent.
+// within scales the noise of s such that epsilon is just below the goal's epsilon.
 func (c cases) within(ctx context.Context, s aggregate.Setting, goal Goal) (Alternative, error) {
 	// Log epsilon is nearly linear in log noise, so a secant method takes few steps.
 	d := known(s.Mechanism)

@@ -61,7 +61,7 @@ func (f *numberFn) ProcessElement(_ []byte, emit func(int64)) {
 	}
 }
 
-// SyntheticVotes returns one computed vote of each teacher on each query, for measurements.
+// SyntheticVotes returns artificial votes for benchmarks, one for each teacher and query.
 // docs/many-votes.py computes the same votes.
 func SyntheticVotes(s beam.Scope, p Poll) beam.PCollection {
 	if err := p.Validate(); err != nil {
@@ -83,7 +83,7 @@ func (f *syntheticFn) ProcessElement(run int64, emit func(Vote)) {
 	}
 }
 
-// synthetic returns a teacher's vote on a query. About seven in ten votes are for class query modulo Classes.
+// synthetic returns a teacher's vote on a query. Most votes are for the class query % p.Classes.
 func (p Poll) synthetic(query int64, teacher int) int32 {
 	x := uint64(uint32((uint64(query)*uint64(p.Teachers)+uint64(teacher))*2654435761) >> 12)
 	switch classes := uint64(p.Classes); {

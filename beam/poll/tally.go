@@ -79,7 +79,7 @@ func (s *state) add(v Vote) {
 	s.voters[v.Teacher].merge(voter{hash: hashVote(v.Query, v.Class), votes: 1, low: v.Class, high: v.Class})
 }
 
-// merge adds the counts and problems of from, for the same block, to s. They then share no slices.
+// merge adds the argument from, a report or a state of the same block, to s. It copies the slices.
 func (s *state) merge(from *state) {
 	for k := range s.problems {
 		s.problems[k].merge(from.problems[k])
@@ -175,8 +175,7 @@ func (s *state) check() error {
 	return errors.New("poll: the votes fail a check, and no counts are written: " + strings.Join(found, "; "))
 }
 
-// equalTeachers returns two teachers with equal votes that chance does not explain. Constant votes are
-// ignored.
+// equalTeachers returns two teachers with equal votes. It ignores constant votes and likely coincidences.
 func (s *state) equalTeachers() (a, b int, equal bool) {
 	n := float64(s.poll.Teachers)
 	if n*(n-1)/2*math.Exp(s.logChance) > votes.MaxChance {
@@ -230,9 +229,10 @@ func CountVotes(s beam.Scope, p Poll, votes beam.PCollection) Counts {
 }
 
 // CheckVotes makes the pipeline fail if votes are invalid or if two teachers have equal votes on all queries.
-// A vote is invalid if the poll lacks the teacher, class or query, or has a vote of this teacher on this
-// query. The error contains a teacher, a query and the number of invalid votes, so it is as secret as the
-// votes. [WriteCounts] calls CheckVotes.
+// Equal votes are accepted if they are constant or if chance can explain them. A vote is invalid if its
+// query, teacher or class is outside the poll. A second vote of a teacher on a query is also invalid. The
+// error contains teachers, a query and the number of invalid votes, so it is as secret as the votes.
+// [WriteCounts] calls CheckVotes.
 func CheckVotes(s beam.Scope, c Counts) {
 	beam.ParDo0(s.Scope("CheckVotes"), checkFn, c.report)
 }

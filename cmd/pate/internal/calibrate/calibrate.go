@@ -37,8 +37,7 @@ type parameters struct {
 	count              int64
 }
 
-// share bounds the fraction of participants that an attacker finds at the rate falseAlarms. Upper is
-// recomputed from the noise.
+// share bounds the fraction of participants that an attacker finds at the false alarm rate falseAlarms.
 type share struct {
 	falseAlarms float64
 	accountant.Interval

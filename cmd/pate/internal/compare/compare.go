@@ -239,7 +239,7 @@ func printPlan(ctx context.Context, g *shell.Globals, cfg experiments.Config) er
 	})
 }
 
-// poolRows is the value of --pool for public rows. Other values draw the rows.
+// poolRows is the value of --pool for public rows that are given rather than drawn.
 const poolRows = "rows"
 
 func (f compareFlags) drawnPool() bool { return f.pool != poolRows }

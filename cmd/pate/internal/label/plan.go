@@ -324,7 +324,7 @@ func (w waivers) withheld() []string {
 	return names
 }
 
-// misplaced returns an error for `--force duplicates` without "=", which would name a votes file.
+// misplaced returns an error for `--force duplicates` without "=": args would then name a file "duplicates".
 func (w waivers) misplaced(args []string) error {
 	for _, arg := range args {
 		if len(w) > 0 && slices.Contains(waivable, arg) {
