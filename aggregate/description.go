@@ -290,8 +290,7 @@ func (d Description) Settled(s Setting) bool {
 	return true
 }
 
-// WithNoise sets missing parameters of Kind "noise" to the argument noise times Ratio, clamped to [Min,
-// Max].
+// WithNoise sets missing noise parameters to the argument noise times Ratio, clamped to their range.
 func (d Description) WithNoise(s Setting, noise float64) Setting {
 	missing := slices.DeleteFunc(d.Noise(), func(p Parameter) bool { return !s.lacks(p) })
 	for _, p := range missing {
