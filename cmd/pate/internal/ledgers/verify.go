@@ -103,7 +103,7 @@ func (f *verifyFlags) run(g *shell.Globals, path string, given bool) error {
 	return c.verify(g, path, kept, signed)
 }
 
-// add hashes a file that is checked while the ledger is read.
+// add adds the file at path to the files that are compared with the ledger.
 func (c *checks) add(kind, path string) error {
 	sum, err := shell.HashFile(path)
 	if err != nil {

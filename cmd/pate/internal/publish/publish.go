@@ -1,4 +1,4 @@
-// Package publish is `pate publish`: it releases labels and a student, or a model, with a statement.
+// Package publish is the command `pate publish`, which releases labels and a student, or a DP-SGD model.
 package publish
 
 import (

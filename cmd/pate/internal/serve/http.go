@@ -184,8 +184,8 @@ func refuse(w http.ResponseWriter, status int, why string) int {
 	return status
 }
 
-// admits checks the bearer token, and returns a status. Without tokens, it refuses pages of a browser that
-// reach the loopback address under another name.
+// admits checks the bearer token, and returns a status. Without tokens, it refuses requests that a web page
+// may have sent: those with an Origin header, and those for another host than loopback.
 func (d *door) admits(w http.ResponseWriter, r *http.Request) int {
 	if d.tokens != nil {
 		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
@@ -205,7 +205,7 @@ func (d *door) admits(w http.ResponseWriter, r *http.Request) int {
 	return http.StatusOK
 }
 
-// answer answers one request, or several in lines. It returns the status and the number of lines.
+// answer answers a body with one request per line. It returns the HTTP status and the number of requests.
 func (d *door) answer(w http.ResponseWriter, r *http.Request) (status, n int) {
 	if status := d.admits(w, r); status != http.StatusOK {
 		return status, 0

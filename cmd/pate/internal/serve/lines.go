@@ -23,14 +23,14 @@ const mostTogether = 1 << 12
 
 var errLong = errors.New("the request is longer than 1 MiB")
 
-// asked is one line of requests.
+// asked is one request, with an error if the request is invalid.
 type asked struct {
 	question *online.Question
 	err      error
 }
 
-// replies asks the valid questions in a few parts, and appends the replies to all questions to b, in lines.
-// The result first is the reply to the first question.
+// replies answers the requests and appends the replies to b, one line per request. The result first is
+// the reply to the first request.
 func replies(ctx context.Context, b []byte, f *online.Format, e *online.Engine, all []asked) (text []byte, first online.Reply, err error) {
 	var valid []*online.Question
 	for _, a := range all {
@@ -59,8 +59,8 @@ func replies(ctx context.Context, b []byte, f *online.Format, e *online.Engine, 
 	return b, first, nil
 }
 
-// lines answers requests from a file or from the standard input. It asks all lines together that have
-// arrived.
+// lines answers requests from a file or from the standard input. Requests that have arrived
+// already are answered together.
 func lines(ctx context.Context, cmd *cobra.Command, args []string, f *online.Format, e *online.Engine) error {
 	in := cmd.InOrStdin()
 	if len(args) > 0 && args[0] != "-" {

@@ -14,7 +14,7 @@ import (
 	"github.com/pate-go/pate/internal/quota"
 )
 
-// quotaFlags are the flags of votes by private units at rows near them.
+// quotaFlags are the flags of --mechanism quota (see package internal/quota).
 type quotaFlags struct {
 	rows         online.Rows
 	votes, size  int
@@ -27,7 +27,7 @@ func (q *quotaFlags) declare(flags *pflag.FlagSet) {
 		"votes":        &q.votes, "size": &q.size, "radius": &q.radius, "lead": &q.lead})
 }
 
-// check refuses flags of the mechanism quota with other mechanisms, and the reverse.
+// checkQuota checks the flags of --mechanism quota. With another mechanism, it refuses these flags.
 func (f *serveFlags) checkQuota(cmd *cobra.Command) error {
 	given, other := cmd.Flags().Changed, ""
 	if f.Mechanism != online.Quota {
@@ -53,7 +53,7 @@ func (f *serveFlags) checkQuota(cmd *cobra.Command) error {
 		shell.If(given("votes") && f.quota.votes < 1, "--votes %d: must be at least 1", f.quota.votes))
 }
 
-// quotaTerms returns t with the terms of the mechanism quota.
+// quotaTerms adds the terms of --mechanism quota to t.
 func (f *serveFlags) quotaTerms(cmd *cobra.Command, t online.Terms) (online.Terms, error) {
 	q := f.quota
 	if cmd.Flags().Changed("unit") {

@@ -46,7 +46,7 @@ func New(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// elsewhere are the flags that may differ when a run goes on.
+// elsewhere are the flags that may have other values when a run is resumed.
 var elsewhere = map[string]bool{"out": true, "finish": true, "listen": true, "cert": true, "cert-key": true, "tokens": true,
 	"access-log": true, "quiet": true, "private": true}
 
@@ -104,7 +104,7 @@ func (f *serveFlags) terms(cmd *cobra.Command, g *shell.Globals) (t online.Terms
 	return t, shell.Refuse("serve", shell.Positive(given("epsilon"), "epsilon", f.epsilon))
 }
 
-// book returns the ledger of the run. A ledger in the folder is for this run alone, so it needs no filter.
+// book returns the ledger of the run.
 func (f *serveFlags) book(cmd *cobra.Command, g *shell.Globals, t online.Terms) (file run.File, err error) {
 	file = run.File{Path: t.Ledger, Warn: g.Warn, New: ledger.Config{Unit: t.Unit, Epsilon: t.Epsilon, Delta: t.Delta}}
 	if err := file.New.Relation.UnmarshalText([]byte(t.Relation)); err != nil {
@@ -118,7 +118,7 @@ func (f *serveFlags) book(cmd *cobra.Command, g *shell.Globals, t online.Terms) 
 	path := file.Path
 	if path == "" {
 		file.New.Accountant = accountant.ByAuto
-		path = online.OwnLedger(f.out)
+		path = online.OwnLedger(f.out) // only this run charges it: mode Filter is not needed
 	} else {
 		file.New.Mode = ledger.Filter
 	}
@@ -204,7 +204,7 @@ func left(l tokens.Left, capped bool) string {
 	return text
 }
 
-// command returns the command that repeats the run, without the flags of this start.
+// command returns the command that repeats the run. It omits flags that may change, like --listen.
 func command(cmd *cobra.Command) string {
 	var names []string
 	cmd.Flags().Visit(func(flag *pflag.Flag) {

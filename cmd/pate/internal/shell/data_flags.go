@@ -171,9 +171,9 @@ func WholePath(path string) (string, error) {
 	return whole, nil
 }
 
-// Identity returns a text with the path of the data and the flags for reading them. The text has the form of
-// pate's first version, four values joined by "|", if it is unambiguous and no newer flag is given. So runs
-// of the first version can resume.
+// Identity returns a text with the path of the data and the flags for reading them. The first version of pate
+// had only four values, joined by "|". Identity keeps this form if no other flag is given and no value
+// contains "|", so that runs of the first version can resume.
 func (f *DataFlags) Identity() (string, error) {
 	path, err := f.Where()
 	if err != nil {
@@ -217,7 +217,7 @@ func (f *DataFlags) Pair(public, publicLabels, unitName string, accept bool) Pai
 	return PairFlags{Public: public, PublicLabels: publicLabels, UnitName: unitName, data: *f, accept: accept}
 }
 
-// Reading also calls WarnUnits.
+// Reading returns the settings for reading both files, and may print the warning of [DataFlags.WarnUnits].
 func (f *PairFlags) Reading(g *Globals) (dataset.Reading, error) {
 	f.data.WarnUnits(g)
 	opt, err := f.data.Options()
@@ -299,7 +299,7 @@ func commas(flag, text string) ([]string, error) {
 	return slices.DeleteFunc(names, func(s string) bool { return s == "" }), nil
 }
 
-// Complete sets the values that shells complete for flags and the argument of cmd.
+// Complete sets the shell completion of the flags and of the file argument of cmd.
 func (f *PairFlags) Complete(cmd *cobra.Command) {
 	Declare(cmd.Flags(), "private", nil)
 	CompleteArgs(cmd, Files("csv", "jsonl", "tsv", "gz", "zst", "parquet", "npy"))

@@ -50,7 +50,7 @@ func (t Target) CheckDistinct(what string, paths ...string) error {
 	return nil
 }
 
-// CheckWritable refuses a target that cannot be created. It also removes temporary files of a killed process.
+// CheckWritable refuses a target that cannot be created, and removes temporary files of interrupted writes.
 func (t Target) CheckWritable() error {
 	durable.Sweep(t.Path, "")
 	if err := durable.Writable(t.Path); err != nil {
@@ -134,8 +134,7 @@ func ExpandPaths(paths []string) []string {
 	return files
 }
 
-// instead has, for each unexpected kind of file, advice for the user. In the advice, FILE stands for the
-// path.
+// The map instead holds advice for a user who gives an unexpected kind of file. FILE stands for the path.
 var instead = map[filekind.Kind]string{
 	filekind.Empty:     "the program that wrote the file did not finish: write the file again",
 	filekind.Folder:    "name a file in it",

@@ -61,9 +61,10 @@ func list(name string) []string {
 
 type To map[string]any
 
-// Declare adds the flags of a section of flags.txt whose names are keys of to. A flag without a default in
-// the section has the variable's current value as default. For flags that exist already, Declare sets only
-// the permitted values. It panics if the section lacks a key of to, or if a variable has an unsupported type.
+// Declare adds a flag for each key of the argument to, as described in this section of flags.txt. The value
+// of a key points to the flag's variable, whose current value is the default unless the section has a
+// default. For flags that exist already, Declare sets only the permitted values. It panics if the section
+// lacks a key of the argument to, or if a variable has an unsupported type.
 func Declare(flags *pflag.FlagSet, section string, to To) {
 	_, text, _ := strings.Cut(flagTexts, "\n["+section+"]\n")
 	text, _, _ = strings.Cut(text, "\n\n")
@@ -203,7 +204,7 @@ type later struct {
 	permitted func() Values
 }
 
-// OfLater stores permitted values of a flag with a slice. The function v runs only if a command reads them.
+// OfLater sets the function that computes the permitted values of a slice flag when a command reads them.
 func OfLater(flag *pflag.Flag, v func() Values) {
 	flag.Value = later{flag.Value, flag.Value.(pflag.SliceValue), v}
 	if flag.DefValue == "[]" { // which pflag omits from the help for its own types alone

@@ -33,7 +33,7 @@ type FolderRun[T any] struct {
 	Print func(g *Globals, result T) error
 }
 
-// CommandLine returns the identity of a run on the data with this path or name. The list held has the
+// CommandLine returns the identity of a run on the data with this path or name. The arguments held are the
 // contents of further files on the command line.
 func (g *Globals) CommandLine(kind, data, command string, held ...any) run.Identity {
 	return run.Identity{Kind: kind, Command: command, Settings: struct {
@@ -43,7 +43,7 @@ func (g *Globals) CommandLine(kind, data, command string, held ...any) run.Ident
 	}{data, command, held}}
 }
 
-// Fits calls try, which checks the budget, unless the folder out has a run. Such a run is charged already.
+// Fits runs the budget check try, but only for a new run. A run in the folder out is charged already.
 func Fits(ctx context.Context, out string, try func(context.Context) error) error {
 	begun, err := durable.Exists(results.Folder(out).Config())
 	if err == nil && !begun {
@@ -74,8 +74,7 @@ func inputs(cmd *cobra.Command) []string {
 	return all
 }
 
-// CheckApart returns an error if a path in written is an input, or a folder that contains an input, under any
-// name or link.
+// CheckApart returns an error if an output path is an input or contains an input. It follows links.
 func CheckApart(cmd *cobra.Command, topic string, written ...string) error {
 	for _, input := range inputs(cmd) {
 		for _, path := range written {
@@ -89,8 +88,8 @@ func CheckApart(cmd *cobra.Command, topic string, written ...string) error {
 }
 
 // CheckFolder checks a results folder before anything is written or charged. It refuses a folder that is an
-// input or contains an input. It also refuses a folder with results but without a run, because the new ledger
-// would not contain the charges of these results.
+// input or contains an input. It also refuses a folder with files but without a run. If these files are
+// results, the ledger of a new run would not contain their charges.
 func CheckFolder(g *Globals, cmd *cobra.Command, dir string) error {
 	const topic = "data"
 	if is, err := os.Stat(dir); err == nil {

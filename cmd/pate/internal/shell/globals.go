@@ -110,8 +110,8 @@ func (g *Globals) Print(report any, tableIn func(table.Format) table.Table) erro
 	return tableIn(format).Write(g.Stdout, format)
 }
 
-// PrintRun writes the result of a run: report for JSON, the table records for CSV, and otherwise the table
-// people with the texts heading and below.
+// PrintRun writes the result of a run. JSON contains the argument report, and CSV the table records.
+// Other formats contain the table people, followed by the argument below. Format Text begins with heading.
 func (g *Globals) PrintRun(report any, records, people table.Table, heading, below string) error {
 	comment, format := "", g.ParsedFormat()
 	switch format {
@@ -134,7 +134,7 @@ func (g *Globals) PrintRun(report any, records, people table.Table, heading, bel
 	return err
 }
 
-// Below wraps a text for the last argument of PrintRun to the width of the output format.
+// Below wraps text to the width of the output format. The result is the last argument of PrintRun.
 func (g *Globals) Below(text string) string {
 	width := Columns
 	if g.ParsedFormat() == table.LaTeX {
