@@ -22,9 +22,9 @@ const maxClasses = 1000
 // the classes from public rows and refuses a private row with another label.
 type ClassRule struct {
 	// Names holds the class names. For a folder of idx files, Names[i] is the name of label i. For other
-	// data, each name is a label. If Names is nil, the classes are the sorted labels of the public rows. For
-	// a folder of idx files they are then 0, 1, ..., m, where m is the larger of 9 and the largest test
-	// label.
+	// data, each name is a label. If Names is nil, the classes are the sorted labels of the public rows.
+	// For a folder of idx files, the default classes are 0, 1, ..., m, where m is the larger of 9 and the
+	// largest test label.
 	Names []string
 	// Other is the class of rows whose label is missing or not a class. It becomes an additional class unless
 	// Names contains it. The value [DropOther] drops such rows. If Other is empty, such rows are refused. The
@@ -73,8 +73,8 @@ func (r ClassRule) withOther(classes []string) []string {
 	return append(slices.Clip(classes), r.Other)
 }
 
-// other returns the class of other labels, or -1 to drop their rows. It is not known if such rows are
-// refused.
+// other returns the class of other labels, or -1 to drop their rows. The result known is false if a row
+// with another label is an error.
 func (r ClassRule) other(classes []string) (class int, known bool) {
 	switch r.Other {
 	case "":

@@ -13,7 +13,7 @@ import (
 	"unicode"
 )
 
-// ColumnNote describes a column and its features. It depends only on public rows or the declaration.
+// ColumnNote describes a column and its features. It depends only on public rows or declared [Ranges].
 type ColumnNote struct {
 	Name    string `json:"name"`
 	Is      string `json:"is"`      // "numeric", "category, 9 levels", "free text"
@@ -139,8 +139,8 @@ func ascending(values []string) bool {
 	return true
 }
 
-// mostly returns a number form that nearly all cells have, or nil. The map counts the values that the form
-// cannot parse.
+// mostly returns a number form that nearly all cells have, or nil. The returned map counts the values that
+// this form cannot parse.
 func mostly(count map[string]int, n int) (*numberForm, map[string]int) {
 	forms := []numberForm{{}, {comma: true}}
 	for _, layout := range dateLayouts {
@@ -183,8 +183,7 @@ func (n numberForm) fits(cell string) bool {
 
 var thousands = regexp.MustCompile(`^[+-]?\d{1,3}(,\d{3})+$`)
 
-// parse reads a number. A bound such as <0.6 is read as 0.6. The form without comma also reads a decimal
-// comma, unless the comma may separate thousands.
+// parse reads a number. A bound such as <0.6 is read as 0.6.
 func (n numberForm) parse(cell string) (float64, error) {
 	if n.date == "" && cell != "" && (cell[0] < '-' || cell[0] > '9') { // most cells need no trimming
 		cell = strings.TrimLeft(cell, "<>≤≥= ")
@@ -194,7 +193,7 @@ func (n numberForm) parse(cell string) (float64, error) {
 		if !errors.Is(err, strconv.ErrSyntax) || strings.Contains(cell, ".") || thousands.MatchString(cell) {
 			return v, err
 		}
-		n.comma = true
+		n.comma = true // a comma that cannot separate thousands is a decimal comma
 	}
 	if n.comma {
 		if !decimalComma.MatchString(cell) {
@@ -286,8 +285,8 @@ func plural(n int, word string) string {
 	return strconv.Itoa(n) + " " + word + "s"
 }
 
-// ownRows refuses rows as units if ids repeat in a column of the public rows, because epsilon would protect
-// only one row of a person.
+// ownRows returns an error if ids repeat in a column of the public rows, because a person may then have
+// several rows.
 func (e *Encoder) ownRows(name string) error {
 	if e == nil || e.repeated == nil {
 		return nil

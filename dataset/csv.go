@@ -20,11 +20,9 @@ import (
 type Header string
 
 const (
-	// If Names is given, the first row is not a header. If Label or Unit is a name and not a number, it is.
-	// If Expect is given, it is a header if it contains a name of Expect. If no rule applies, headerAuto is
-	// an error.
-
-	// headerAuto derives the header from the options.
+	// headerAuto is the default. If Names is given, the first row is not a header. If Label or Unit is a
+	// name and not a number, the first row is a header. If Expect is given, the first row is a header if
+	// it contains a name of Expect. If no rule applies, headerAuto is an error.
 	headerAuto Header = ""
 	HeaderYes  Header = "yes"
 	HeaderNo   Header = "no"
@@ -40,8 +38,8 @@ type CSVOptions struct {
 	Header   Header
 	Names    []string // names of all columns, in place of a header
 	Expect   []string // names of which a header contains at least one
-	// Comma separates cells. By default it is the first of comma, semicolon and tab that the first line
-	// contains, or a comma. If Header is HeaderNo or Names is given, it is a comma.
+	// Comma separates cells. The default is the first of ',', ';' and tab, in this order, that occurs in
+	// the first line. It is ',' if none occurs, if Header is HeaderNo or if Names is given.
 	Comma   rune
 	Missing []string  // feature cells that are missing values, in addition to the usual cells
 	Text    string    // column of texts, encoded by words of public texts; see [Encoder]

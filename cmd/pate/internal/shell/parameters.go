@@ -176,7 +176,7 @@ func required(d aggregate.Description, complete bool) []string {
 	return names
 }
 
-// FlagsOf formats the parameters of s for which wanted returns true as flags.
+// FlagsOf formats parameters of s as flags. It omits a parameter for which wanted returns false.
 func FlagsOf(d aggregate.Description, s aggregate.Setting, wanted func(aggregate.Parameter) bool) string {
 	var flags []string
 	for _, p := range d.Parameters {
@@ -243,8 +243,8 @@ func ParseOrders(text string) ([]float64, error) {
 	return orders, nil
 }
 
-// AccountantEntry describes an accountant. Why is a short text for tables, and Gap explains why the
-// accountant's epsilon exceeds the least epsilon.
+// AccountantEntry describes an accountant. The field Why is a short text for tables. The field Gap
+// explains why the accountant's epsilon exceeds the least epsilon.
 type AccountantEntry struct {
 	Name, Why, Gap string
 	Start          func(cfg accountant.RDPConfig) (accountant.Accountant, error)
@@ -326,13 +326,13 @@ func TargetsText(targets []float64) string {
 }
 
 // DefaultDelta sets g.Delta to [run.DefaultDelta] unless --delta was given. The number n of units must be
-// public, or 0 if unknown. An existing ledger has its own delta.
+// public, or 0 if unknown.
 func (g *Globals) DefaultDelta(given func(string) bool, n int, ledger string) {
 	if given("delta") {
 		return
 	}
 	g.Delta = run.DefaultDelta(n)
-	if _, err := os.Stat(ledger); err != nil && g.Delta < run.UsualDelta {
+	if _, err := os.Stat(ledger); err != nil && g.Delta < run.UsualDelta { // an existing ledger has its own delta
 		g.Logf("delta: %g, at most a tenth of 1/%d, one over the number of units; --delta sets another", g.Delta, n)
 	}
 }

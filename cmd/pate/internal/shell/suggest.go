@@ -89,7 +89,8 @@ func SuggestCommand(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("%s has no command %q%s", cmd.CommandPath(), args[0], didYouMean(args[0], commandNames(cmd)))
 }
 
-// Parent returns a command that only groups the subcommands in children. Errors refer to the help topic.
+// Parent returns a command that only groups the subcommands in children. The argument topic is the help
+// topic in the error for a missing subcommand.
 func Parent(use, topic string, children ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Args: SuggestCommand}
 	cmd.AddCommand(children...)
@@ -154,8 +155,8 @@ func UseOwnHelpCommand(root *cobra.Command) {
 	})
 }
 
-// Wants returns a check of a command's arguments and flags, whose error lists all missing arguments and
-// flags. If missing is not nil, it returns further missing flags and arguments.
+// Wants returns a check of a command's arguments and flags. The error of the check lists every missing
+// argument and flag. The function missing returns entries of this list, and may be nil.
 func Wants(arguments cobra.PositionalArgs, missing func(cmd *cobra.Command, args []string) []string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := CheckValues(cmd); err != nil {

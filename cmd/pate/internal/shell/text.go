@@ -129,8 +129,8 @@ func Fixed(x float64, decimals int, exact bool) string {
 	return strconv.FormatFloat(x, 'f', decimals, 64)
 }
 
-// Repeats returns a command line: the elements of words, and then the flags in names for which given returns
-// true. An entry of values replaces the value of a flag, and an empty entry omits the flag.
+// Repeats joins words and flags to a command line. The function given selects flags from names. An entry
+// of values sets the value of its flag even if not selected, and an empty entry omits the flag.
 func Repeats(cmd *cobra.Command, words, names []string, given func(*pflag.Flag) bool, values map[string]string) string {
 	for _, name := range names {
 		flag := cmd.Flags().Lookup(name)
@@ -155,7 +155,8 @@ func Given(f *pflag.Flag) bool { return f.Changed }
 // Differs reports whether a flag's value differs from the default. It is an argument for [Repeats].
 func Differs(f *pflag.Flag) bool { return f.Value.String() != f.DefValue }
 
-// UnitWord returns the name of the unit: given or, if given is empty, column or "record".
+// UnitWord returns the name of the privacy unit: the first nonempty string of (given, column, "record").
+// If column is noUnit, it counts as empty.
 func UnitWord(given, column string) string {
 	if column == noUnit {
 		column = ""

@@ -47,8 +47,8 @@ func (f *VotesFlags) AddShape(cmd *cobra.Command) {
 }
 
 // Needs returns a check that votes files and the flags in names are given. The flag --classes is required,
-// unless class names or counts are given or Named is true. If the file *ledger does not exist, --epsilon is
-// required.
+// unless --class-names or --counts is given or f.Named returns true. If the file *ledger does not exist,
+// --epsilon is required.
 func (f *VotesFlags) Needs(ledger *string, names ...string) cobra.PositionalArgs {
 	return Wants(cobra.MinimumNArgs(1), func(cmd *cobra.Command, _ []string) []string {
 		needed := slices.Clone(names)
@@ -65,7 +65,7 @@ func (f *VotesFlags) Needs(ledger *string, names ...string) cobra.PositionalArgs
 }
 
 // Words returns the paths and the given flags about votes files, as part of a command line. If paths is
-// empty, the path is VOTES and --teachers is omitted.
+// empty, the placeholder VOTES stands for the paths, and --teachers is omitted.
 func (f *VotesFlags) Words(cmd *cobra.Command, paths []string) string {
 	words, values := []string{"VOTES"}, map[string]string{"teachers": ""}
 	if len(paths) > 0 {
@@ -183,7 +183,7 @@ func (f *VotesFlags) spooled(ctx context.Context, paths []string) (votes.Options
 	return opt, err
 }
 
-// Close removes the stored votes from standard input.
+// Close removes the stored copy of votes that were read from standard input.
 func (f *VotesFlags) Close() {
 	if f.stdin != nil && f.stdin.spool != nil {
 		_ = f.stdin.spool.Close() // an error does not matter after reading
@@ -233,9 +233,8 @@ func FailedVotes(finding votes.Finding, fix string) error {
 			"may reveal private votes: show it to the data owner alone", Fix: fix, Topic: "votes"}
 }
 
-// CountedTeachers compares the number of teachers in votes with the manifest. It refuses votes that do not
-// contain this number. If there is no manifest and confirmed is false, it also refuses votes that may be
-// transposed.
+// CountedTeachers returns an error if the number of teachers in votes is unknown or differs from the
+// manifest. If there is no manifest and confirmed is false, it also refuses votes that may be transposed.
 func CountedTeachers(report *votes.Report, manifest Stated, confirmed bool) (err error) {
 	stated, where := manifest.Teachers, manifest.Where
 	switch has := report.Teachers; {
@@ -286,8 +285,8 @@ func StatedBeside(args []string) (Stated, error) {
 	return Stated{}, nil
 }
 
-// Settle returns the value of a flag or, if the flag was not given, the manifest's value (stated). It refuses
-// a value that contradicts the manifest.
+// Settle returns the value of a flag. If the flag was not given, the manifest's value (argument stated),
+// if any, replaces the default. A given value that contradicts the manifest is an error.
 func (s Stated) Settle(cmd *cobra.Command, flag, value, stated string) (string, error) {
 	switch given := cmd.Flags().Changed(flag); {
 	case stated == "" || value == stated:

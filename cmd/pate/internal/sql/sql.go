@@ -131,7 +131,7 @@ func (c count) Values() []string {
 	return out
 }
 
-// mask holds at most 62 teachers with First <= index < End, each with one bit of an integer.
+// mask is a range First <= index < End of at most 62 teachers, which are the bits of an integer in SQL.
 type mask struct{ First, End int }
 
 const (

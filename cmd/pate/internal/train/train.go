@@ -111,11 +111,11 @@ func (f *trainFlags) print(g *shell.Globals, r *training.Result) error {
 
 func (f *trainFlags) folder() string { return cmp.Or(f.private, f.out+".private") }
 
-// shardVariables are variables with the index of a parallel job, from 0: of a Kubernetes Indexed Job, and of
-// a Slurm array.
+// shardVariables are environment variables of Kubernetes Indexed Jobs and Slurm arrays. Each holds the
+// index of a parallel job, from 0.
 var shardVariables = []string{"JOB_COMPLETION_INDEX", "SLURM_ARRAY_TASK_ID"}
 
-// parseShard parses I/N or auto/N. It returns the index from 0, and N or, for an empty text, 0.
+// parseShard parses I/N or auto/N: part is the index from 0, and parts is N. For empty text, both are 0.
 func parseShard(text string, getenv func(string) string) (part, parts int, err error) {
 	if text == "" {
 		return 0, 0, nil
