@@ -1,8 +1,8 @@
 // Package dataset reads labelled data and splits the rows into private rows, a public pool and test rows.
 //
-// The pool and the test rows are treated as PUBLIC and get no protection. For a table, they are 30 % of the
-// units (20 % pool, 10 % test). For a folder of idx files, they are the test files. So split a table only if
-// the owner of the data agrees that these units become public.
+// The pool and the test rows are treated as PUBLIC and get no protection. Under [Literature], they are 30 %
+// of the units of a table (20 % pool, 10 % test), or the test files in a folder of idx files. So split a
+// table only if the owner of the data agrees that these units become public.
 //
 // A [Set] holds features, labels and the privacy unit of every row. [Open] reads a table ([ReadTable]), a
 // folder of idx files ([DirFS]), an NPY or idx file, or a folder of images. [Data.Task] splits the data:
@@ -30,9 +30,9 @@
 // Sizes in file headers are not trusted: memory is allocated as bytes are read. Files above 1 GiB of unpacked
 // data, and tables above 1 GiB of memory, are refused. Pipes and devices are refused.
 //
-// Without a unit column, a row of a table is identified by its content. The ids of the pool number the rows
-// of the pool alone. So adding or removing a private row does not change the name or the part of another
-// unit, and does not change a released id.
+// Without a unit column, a row of a table is identified by its content. An id in the pool, such as
+// "pool/17", counts only rows of the pool. So adding or removing a private row does not change the name or
+// the part of another unit, and does not change a released id.
 //
 // # Caveats
 //
@@ -41,13 +41,13 @@
 // errors, so the fact that an error occurred is also for the owner alone. If ClassRule.Other is set, no label
 // is an error.
 //
-// The number of private units is assumed to be public. Units whose rows [DropOther] drops still count. The
-// header of a table is the first line and is assumed to be public.
+// The number of private units is assumed to be public. If [DropOther] drops rows of a unit, the unit still
+// counts. The header of a table is the first line and is assumed to be public.
 //
-// Images in idx files are named by position, for example "train/17". In a neighbouring data set all other
-// images keep their names. If an image is removed from the file and later images move up, the result is not a
-// neighbouring data set. The later images then have other names, and may belong to other teachers or parts.
+// Images in idx files are named by position, for example "train/17". In neighbouring data sets, common
+// images have the same names. If an image is removed from the file and later images move up, the result is
+// not a neighbouring data set. Later images then have other names, and perhaps other teachers or parts.
 //
-// Task.Pool.Y holds labels of the pool only for the baseline of a student trained on true labels. A private
-// pipeline must not read these labels.
+// Task.Pool.Y holds the true labels of the pool, for evaluation and for a baseline: a student trained on
+// true labels. A private pipeline must not read these labels.
 package dataset

@@ -11,20 +11,20 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// The number of drawn queries is drawnForTest times the public number of test rows, from fewestDrawn to
-// mostDrawn.
+// There are drawnForTest drawn queries for each test row, but at least fewestDrawn and at most mostDrawn.
+// The number of test rows is public.
 const (
 	drawnForTest = 2
 	fewestDrawn  = 1000
 	mostDrawn    = 6000
 )
 
-// Drawn returns the task with a pool that is drawn from the declared ranges of the task. If the function bins
-// returns a list for each row, the list has the row's bin in each column. If bins or its result is nil, each
-// column is drawn independently: a bin's probability is proportional to the bin's weight. If weights is nil,
-// or all weights of a column are 0, the bins have equal probabilities. Numbers are scaled to mean 0 and
-// deviation 1 under the weights. Weights must be finite, not negative, and either public or charged to the
-// ledger. Equal weights and bins give equal pools. The labels of the pool are unknown.
+// Drawn returns the task with a pool that is drawn from the declared ranges of the task. The result
+// bins(rows)[i][j] is the bin of row i in column j. If bins or its result is nil, each column j is drawn
+// independently, and the probability of bin b is proportional to weights[j][b]. If weights is nil, or all
+// weights of a column are 0, the bins have equal probabilities. Numbers are scaled to mean 0 and deviation 1
+// under the weights. Weights must be finite, not negative, and either public or charged to the ledger. Equal
+// weights and bins give equal pools. The labels of the pool are unknown.
 func (t Task) Drawn(weights [][]float64, bins func(rows int) [][]int) (Task, error) {
 	r := t.Ranges
 	if r == nil {
@@ -127,7 +127,7 @@ func (d declared) drawn(bin int, rnd *rand.Rand) string {
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
-// Rescale converts rows encoded with equal weights to the encoding of another encoder with the same columns.
+// Rescale converts rows x, encoded with equal weights, to the features of `to`. Both have the columns of r.
 func (r *Ranges) Rescale(to *Encoder, x blas32.General) blas32.General {
 	out := blas32.General{Rows: x.Rows, Cols: x.Cols, Stride: x.Cols, Data: make([]float32, x.Rows*x.Cols)}
 	for i := range x.Rows {

@@ -29,11 +29,11 @@ const (
 // count as missing. Other columns are categorical. Ids, names of persons, free text and row numbers of pandas
 // are left out unless the user keeps them.
 //
-// A numeric column becomes one feature: (value - mean)/sd with public mean and standard deviation, clipped to
-// [-3, 3]. A missing value or a value that is not a number becomes 0. A categorical column becomes one
+// A numeric column becomes one feature: (value - mean)/sd with public mean and standard deviation, clipped
+// to [-3, 3]. A missing value or a value that is not a number becomes 0. A categorical column becomes one
 // feature for each of the 100 most frequent public categories. The feature of the row's category is 1, and
 // all other features are 0. If public values are missing, the column gets one more feature, which is 1 for a
-// missing value. A column that is constant in public rows becomes no feature, except for missing values.
+// missing value. A column with one distinct public value becomes at most this feature for missing values.
 //
 // A column of texts ([CSVOptions].Text) becomes at most 200 features, which package internal/texts computes
 // from the words of public texts. All other words are ignored.
@@ -208,8 +208,7 @@ func (e *Encoder) needed() []string {
 }
 
 // SquaredNorm returns the expected squared length of an encoded row. It assumes a mean square of 1 for each
-// feature, which is right for numeric columns. The features of a text together have the length texts.Length,
-// so their squared length is the square of texts.Length.
+// feature, which is right for numeric columns. A column of texts adds texts.Length squared.
 func (e *Encoder) SquaredNorm() int {
 	sum := e.dim
 	for _, c := range e.columns {
@@ -294,8 +293,8 @@ func (e *Encoder) fits(t *Table) error {
 	return nil
 }
 
-// encode writes the features of one cell. It returns the number in a cell of a numeric column, and the error
-// of parsing the number. The caller must not refuse a cell, because a refusal could reveal private rows.
+// encode writes the features of one cell. For a numeric column, it returns the number in the cell and the
+// error of parsing it. The caller must not refuse a cell, because a refusal could reveal private rows.
 func (f *encodedColumn) encode(dst []float32, v string) (number float64, err error) {
 	switch missing := isMissing(v); {
 	case missing && f.missing >= 0:
@@ -322,7 +321,7 @@ func (f *encodedColumn) encode(dst []float32, v string) (number float64, err err
 
 func clip(v float64) float32 { return float32(max(-clipAt, min(clipAt, v))) }
 
-// encodedRows holds the features of private rows, and compares the cells with public rows. No cell is kept.
+// encodedRows holds features of private rows and counts of cells unlike public rows. No cell is kept.
 type encodedRows struct {
 	of     *Schema
 	cells  []int // index of the cell of each encoded column in a row, or -1

@@ -275,8 +275,8 @@ func forOwner(err error) error {
 	return &marked
 }
 
-// columnsAre describes the columns of a file in an error. It omits their names if the first line may be a
-// private row, because it contains a number or no name of a public column.
+// columnsAre describes the columns of a file in an error. It omits the names if they may be a private row: a
+// name is a number, or no name is a public column.
 func columnsAre(names, public []string) string {
 	has := func(name string) bool { return slices.Contains(names, name) }
 	if slices.ContainsFunc(names, numberForm{}.reads) || len(public) > 0 && !slices.ContainsFunc(public, has) {

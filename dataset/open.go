@@ -24,8 +24,8 @@ type Data struct {
 	numbers *Table   // rows of an NPY file, an idx file or a folder of images, otherwise nil
 }
 
-// Task splits the data by the protocol. If the data are not public, the text of an error states that only
-// the owner of the data may see the text.
+// Task splits the data by the protocol. If the data are not public, an error about rows states that it is
+// only for the owner of the data.
 func (d Data) Task(p Protocol) (Task, error) {
 	switch {
 	case !slices.Contains(Protocols(), string(p)):
@@ -78,7 +78,7 @@ type Options struct {
 	Ranges *Ranges
 }
 
-// mark adds to an error that it is only for the owner of the rows. Errors about public rows stay as they are.
+// mark adds to an error the notice that only the data owner may see it, unless the rows are public.
 func (o Options) mark(err error) error {
 	if o.CSV.Unlabelled {
 		return err

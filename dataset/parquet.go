@@ -14,21 +14,21 @@ import (
 // ReadTable reads a table from a CSV or Parquet file, from a file of JSON lines (.jsonl), or from a folder of
 // texts. An invalid file is an [*fault.Error].
 //
-// CSV is read by RFC 4180, plain or compressed by gzip or Zstandard. Spaces around cells are removed. Missing
-// values are an empty cell, "?", "NA" and, in upper or lower case, "nan", "n/a" and "null". A missing unit is
-// an error. A missing label is also an error, unless opt.Rule.Other is set. Time and memory are linear in the
-// size of the file. The unpacked file may have at most 1 GiB. If it has more than 64 MiB, it may also have at
-// most 256 times the compressed size. In memory, a row takes 144 bytes, and a cell takes 16 bytes and its
-// text. Repeated text is stored once. A table above 1 GiB of memory is refused. Reading takes about twice the
-// memory of the table, and splitting copies the table.
+// CSV is read by RFC 4180, plain or compressed by gzip or Zstandard. Spaces around cells are removed.
+// Missing values are an empty cell, "?", "NA" and, in upper or lower case, "nan", "n/a" and "null". A
+// missing unit is an error. A missing label is also an error, unless opt.Rule.Other is set. Time and memory
+// are linear in the size of the file. An unpacked file above 1 GiB is refused. An unpacked file above 64 MiB
+// is also refused if it exceeds 256 times the compressed size. In memory, a row takes 144 bytes, and a cell
+// takes 16 bytes and its text. Repeated text is stored once. A table above 1 GiB of memory is refused.
+// Reading takes about twice the memory of the table, and splitting copies the table.
 //
 // A Parquet file is read like a CSV file of the same table, with the cells that package internal/parquet
 // returns. Options about the text of a CSV file have no effect. A whole number in a column of floats becomes
-// the text 3, not 3.0: pandas writes a column of integers as floats if one value is missing, and this row
-// must not change the cells of other rows. If the unit of a row is a hash of its cells, the unit may
-// therefore differ between CSV and Parquet. Row groups, compression and encoding have no effect, and metadata
-// is not read. A column of an unsupported type, such as timestamps, is an error unless it is dropped. Memory
-// is bounded as for CSV, plus 512 MiB for pages.
+// the text 3, not 3.0. Pandas writes a column of integers as floats if one value is missing. Without this
+// rule, a missing value would change the cells of other rows. If the unit of a row is a hash of its cells,
+// the unit may therefore differ between CSV and Parquet. Row groups, compression and encoding have no
+// effect, and metadata is not read. A column of an unsupported type, such as timestamps, is an error unless
+// it is dropped. Memory is bounded as for CSV, plus 512 MiB for pages.
 //
 // JSON lines have an object on each line, and all objects have the same keys. The keys are the columns,
 // sorted by name. Cells and memory are as for CSV. A folder of texts has one file of at most 1 MiB for each

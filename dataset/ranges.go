@@ -257,8 +257,8 @@ func (r *Ranges) pick(t *Table) (*Ranges, error) {
 	return out, nil
 }
 
-// encode returns an encoder of the declared columns. Bins have probabilities in proportion to the weights,
-// which are equal if nil.
+// encode returns an encoder that scales numbers to mean 0 and deviation 1 under the weights of the bins. If
+// weights is nil, all bins have equal weights.
 func (r *Ranges) encode(weights [][]float64) *Encoder {
 	e := &Encoder{}
 	for j, d := range r.columns {

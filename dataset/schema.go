@@ -11,8 +11,7 @@ import (
 )
 
 // Schema describes how rows are read: classes, columns and the encoding of columns as features. A schema is
-// made from public rows and declarations, never from private rows. With a schema, private and new rows are
-// read.
+// made from public rows and declarations, never from private rows.
 type Schema struct {
 	Kind     Kind
 	Image    Shape    // zero if the rows are not images
@@ -185,11 +184,12 @@ func (s *Schema) matrix(t *Table, visit func(i int, row []float64)) (blas32.Gene
 // ReadPrivate reads labelled rows with a schema. It finds columns by name. If no units are given, each row is
 // its own unit, named by its content. An image in a folder is named by its file.
 //
-// If no units are given and ids repeat in a column of the public rows, an [*fault.Error] is returned. The
-// option RowUnits disables this check. For files of at least 20 private rows, the columns are also compared
-// with the public rows. If most private values of a column are not common in the public rows, an
-// [*fault.Error] is returned. The option Reading.Accept disables this check. Every error about a private file
-// may reveal private rows and is for their owner alone.
+// If no units are given, but ids repeat in a column of the public rows, an [*fault.Error] is returned. The
+// option RowUnits disables this check. A column of at least 20 private values is also compared with the
+// public rows. A value is strange if it is no public category, or outside the middle 98 % of the public
+// numbers or the declared range. If most values are strange, an [*fault.Error] is returned. The option
+// Reading.Accept disables this check. Every error about a private file may reveal private rows and is for
+// their owner alone.
 func (s *Schema) ReadPrivate(src Source) (Set, error) {
 	if s.Classes == nil {
 		fix := "list all classes in --class-names, or give their number as --classes"

@@ -44,7 +44,7 @@ type Set struct {
 
 func (s Set) Len() int { return len(s.Y) }
 
-// Slice returns the rows from <= i < to. The result shares memory with s.
+// Slice returns the rows with indices in [from, to). The result shares memory with s.
 func (s Set) Slice(from, to int) (Set, error) {
 	if from < 0 || to < from || to > s.Len() {
 		return Set{}, fmt.Errorf("dataset: rows [%d, %d) of %q, which has %d", from, to, s.Name, s.Len())
@@ -59,9 +59,9 @@ func (s Set) Slice(from, to int) (Set, error) {
 	return out, nil
 }
 
-// Sample returns all rows of about the given fraction, in (0, 1], of the units. A unit is kept if a hash of
-// its name is below the fraction. So removing a unit does not change which other units are kept. The sample
-// may be empty. It shares no memory with s.
+// Sample returns about the given fraction, in (0, 1], of the units, each with all its rows. A unit is kept
+// if a hash of its name is below the fraction. So removing a unit does not change which other units are
+// kept. The sample may be empty. It shares no memory with s.
 func (s Set) Sample(fraction float64) (Set, error) {
 	if !(fraction > 0 && fraction <= 1) {
 		return Set{}, fmt.Errorf("dataset: a sample of the fraction %v of %q, want above 0 and at most 1", fraction, s.Name)
@@ -176,13 +176,13 @@ func (s Set) Validate() error {
 }
 
 // Hash returns the SHA-256 of features, labels, units, LeftOut, class names and image shape. It does not
-// depend on Name, Provenance or the stride of X. A resumed run compares its hash with the hash of its data.
-// The hash is a digest of private rows and must not be published.
+// depend on Name, Provenance or the stride of X. The hash of private rows must not be published.
 func (s Set) Hash() [32]byte {
 	return hashSets("pate dataset set 1", s)
 }
 
-// Hash returns the SHA-256 of the task's three sets, with the fields of [Set.Hash], and of their silos.
+// Hash returns the SHA-256 of Private, Pool and Test, and of the silos. Of each set, it covers the fields
+// that [Set.Hash] covers.
 func (t Task) Hash() [32]byte {
 	sets := []Set{t.Private, t.Pool, t.Test}
 	if t.Silos != nil {

@@ -21,14 +21,14 @@ type Table struct {
 	Columns []Column
 	Y       []int // label of each row, an index into Labels; -1 if the label is missing or unknown
 	// Labels are the distinct labels of the file, also of private rows, so they must not be released. They
-	// are not the classes of a [Task]. A label that is missing or not among the names of Rule is empty.
+	// are not the classes of a [Task]. A missing label, or one not in Rule.Names, becomes "".
 	Labels     []string
 	Rule       ClassRule // how the split turns labels into classes
 	Units      []string  // privacy unit of each row
 	Provenance string
 
-	// groups are the keys for splitting the rows, or nil if Units are these keys. Equal rows are separate
-	// units but share a group, so all of them are in the same part.
+	// groups holds the key of each row for splitting. If it is nil, the keys are Units. Equal rows are
+	// separate units but share a group, so all of them are in the same part.
 	groups   []string
 	silos    []string // of each row, nil if there are none
 	lines    []int    // line of the first row with each label

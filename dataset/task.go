@@ -26,8 +26,8 @@ const (
 
 func Protocols() []string { return []string{string(Literature), string(Development), string(FullTest)} }
 
-// Kind is the kind of rows, which determines how a model is best trained. The user declares it or, for a
-// known data set, the program. No kind is derived from rows.
+// Kind is the kind of rows, which determines how a model is best trained. The user declares the kind. Data
+// sets known to the program have a fixed kind. No kind is derived from rows.
 type Kind string
 
 const (
@@ -44,8 +44,8 @@ type Task struct {
 	Protocol Protocol
 	Kind     Kind
 	Private  Set // the rows to be protected
-	// Pool holds public rows, which are the queries to teachers. Pool.Y holds true labels, only for the
-	// baseline of a student trained on true labels.
+	// Pool holds public rows, which are the queries to teachers. Use the true labels Pool.Y only for
+	// evaluation and for a baseline: a student trained on true labels.
 	Pool    Set
 	Test    Set // only for evaluation, not for queries or training
 	Classes []string
@@ -57,11 +57,11 @@ type Task struct {
 	Published  bool     // all rows are public, also the rows of Private
 	Encoder    *Encoder // encodes rows of a table; nil for images and NPY rows
 	// Ranges holds the declared columns if there are no public rows, and is otherwise nil. With Ranges, the
-	// pool is drawn, Questions holds its rows as a table, and Pool.Y has no meaning.
+	// pool is drawn, and Pool.Y has no meaning.
 	Ranges    *Ranges
-	Questions *Table
-	// Silos are the sorted names of silos, such as hospitals, which are values of CSVOptions.Silo in public
-	// rows. SiloOf has the index of the silo of each private unit. A unit with rows in two silos is refused.
+	Questions *Table // rows of a drawn pool as a table, otherwise nil
+	// Silos holds the sorted values of column CSVOptions.Silo in public rows, such as names of hospitals.
+	// SiloOf has the index of the silo of each private unit. A unit with rows in two silos is refused.
 	Silos  []string
 	SiloOf map[string]int
 }
@@ -87,8 +87,8 @@ func splitImages(train, test Set, p Protocol) (Task, error) {
 
 // WithoutPool returns the task for a method without public queries. The rows of the pool become test rows,
 // before the rows of Test. So MNIST has 60,000 private and 10,000 test rows under Literature, and 50,000 and
-// 10,000 under Development. A pool under FullTest, whose rows are training rows, and a drawn pool, which has
-// no labels, are dropped.
+// 10,000 under Development. Under FullTest, the pool is dropped, because its rows are training rows. A drawn
+// pool is dropped, because it has no labels.
 func (t Task) WithoutPool() Task {
 	if t.Pool.Len() == 0 {
 		return t
@@ -100,9 +100,9 @@ func (t Task) WithoutPool() Task {
 	return t
 }
 
-// Withheld returns the reason why nothing learned with this split may be released, or "". Other splits than
-// Literature treat rows as public that are private under Literature. The epsilon of a later run under
-// Literature does not cover what was learned or chosen from these rows.
+// Withheld returns the reason why nothing learned with this split may be released, or "". Under other
+// protocols than Literature, some private rows of Literature are treated as public. The epsilon of a later
+// run under Literature does not cover what was learned or chosen from these rows.
 func (t Task) Withheld() string {
 	if t.Published || t.Protocol == "" || t.Protocol == Literature {
 		return ""
@@ -110,7 +110,8 @@ func (t Task) Withheld() string {
 	return "rows score that the default split keeps private; see pate dpsgd tune"
 }
 
-// Waived returns the waiver that marks a ledger of this split as not releasable, or nil if Withheld is "".
+// Waived returns nil if Withheld is "". Otherwise it returns a waiver for ledger.Config.Waived, so that the
+// ledger is not releasable.
 func (t Task) Waived() []string {
 	if t.Withheld() == "" {
 		return nil
