@@ -9,7 +9,7 @@
 //		Public: public, Reading: reading})
 //
 // [Label] chooses the mechanism, the noise and the number of queries that give the most correct labels. The
-// choice depends on public values and, if no accuracy is declared, on a charged pilot. [Train] chooses the
+// choice depends on public values and, by default, on a pilot release, which is charged. [Train] chooses the
 // least noise that fits the budget. [Publish] trains a student from private rows and writes a folder with its
 // own ledger. Each function charges the ledger before it draws noise. A second call with the same arguments
 // resumes an interrupted run or returns the finished release, at no further cost.

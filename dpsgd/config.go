@@ -98,7 +98,7 @@ func (c Config) phaseAt(step int) (p Phase, start int) {
 // Event returns the event of a run, for neighbours that differ by one added or removed record.
 func (c Config) Event() accountant.Event { return c.EventAfter(c.TotalSteps()) }
 
-// EventAfter returns the event of the first steps. [Train] charges Event, the event of all steps.
+// EventAfter returns the event of the given number of first steps. [Train] charges Event for all steps.
 func (c Config) EventAfter(steps int) accountant.Event {
 	if c.NonPrivate {
 		return accountant.NonPrivate{}
@@ -256,7 +256,7 @@ type Schedule struct {
 	Shape Shape `json:"shape,omitzero"`
 	// Final is the learning rate of the last step, divided by Config.LearningRate, for Linear and Cosine.
 	Final float64 `json:"final,omitzero"`
-	// Every is the number of steps between two multiplications of the learning rate by Factor, for Stepwise.
+	// Stepwise multiplies the learning rate by Factor after each block of Every steps.
 	Every  int     `json:"every,omitzero"`
 	Factor float64 `json:"factor,omitzero"` // in (0, 1]
 	// Warmup is the number of first steps, during which the learning rate rises linearly to

@@ -50,7 +50,7 @@ func (y cyclic) sampler(probability float64, _, parts, blocks int) sampler {
 }
 
 // cyclicSampler draws Poisson batches from one group of records at a time. The group of a record depends only
-// on the key and its index.
+// on the key and on the record's index.
 type cyclicSampler struct {
 	include rng.Bernoulli
 	bands   int
@@ -106,7 +106,7 @@ func bandedCoefficients(bands int) []float64 {
 
 const bandBits = 31
 
-// wholeCoefficients returns the coefficients times 2^bandBits. The norm of a column is at most one, exactly.
+// wholeCoefficients returns bandedCoefficients times 2^bandBits as integers of norm at most 2^bandBits.
 func wholeCoefficients(bands int) []uint64 {
 	real := bandedCoefficients(bands)
 	whole := make([]uint64, bands)
@@ -139,7 +139,7 @@ func wholeCoefficients(bands int) []uint64 {
 //
 // The state w takes eight bytes per band and parameter, and is as private as the sums.
 
-// banded correlates the noise of steps, in units of the grid. Its state is as private as the sums.
+// banded correlates the noise of different steps. The noise is in grid units, and as private as the sums.
 type banded struct {
 	coefficients []uint64
 	noise        [][]int64 // w of a step, at index step modulo bands; for the current step s until after replaces it
@@ -158,7 +158,7 @@ func newBanded(bands, parameters int) *banded {
 
 func (b *banded) at(step int) []int64 { return b.noise[step%len(b.noise)] }
 
-// before replaces the sums s_t by y_t - z_t, from parameter low on (see banded).
+// The method before replaces s_t in sums by y_t - z_t (see banded). sums[0] is for parameter `low`.
 func (b *banded) before(sums []int64, low, step int) {
 	copy(b.at(step)[low:], sums)
 	earlier := make([][]int64, 0, len(b.noise))
@@ -177,7 +177,7 @@ func (b *banded) before(sums []int64, low, step int) {
 	}
 }
 
-// after replaces y_t by x_t, from parameter low on, and stores w_t (see banded).
+// The method after replaces y_t in released by x_t, and stores w_t. released[0] is for parameter `low`.
 func (b *banded) after(released []int64, low, step int) {
 	noise := b.at(step)[low : low+len(released)]
 	for j, y := range released {

@@ -22,9 +22,9 @@ type Data struct {
 	// Targets, if it has rows, holds the target of each row for a model with squared loss. Y is then ignored
 	// and may be empty.
 	Targets blas32.General
-	// Ends, if not nil, makes one record of all rows of a privacy unit. Record u has the rows from Ends[u-1]
-	// (from 0 for the first record) to Ends[u]-1. A record has from 1 to MaxRows rows. A record contributes
-	// the gradient of the mean loss of its rows, clipped as a whole. Whether Ends is nil must be public.
+	// Ends, if not nil, groups rows into records, one for each privacy unit. Record u has rows Ends[u-1] (0
+	// for the first record) to Ends[u]-1. A record has from 1 to MaxRows rows. A record contributes the
+	// gradient of the mean loss of its rows, clipped as a whole. Whether Ends is nil must be public.
 	Ends []int
 }
 

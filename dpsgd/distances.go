@@ -35,16 +35,16 @@ func (b Between) String() string {
 	return fmt.Sprintf("Between(%d)", int(b))
 }
 
-// Distances configures the measurement of distances between gradients at every step. A Bayesian account of a
-// typical record needs them. Measuring does not change the training. Distances are private, have no noise and
-// are not charged.
+// Distances configures the measurement of distances between gradients at every step. A Bayesian accountant
+// for a typical record needs these distances. Measuring does not change the training. Distances are private,
+// have no noise and are not charged.
 type Distances struct {
 	// Observe receives the distances of each step before the parameters change. After a resume it receives
 	// only the distances of later steps. If Observe is nil, nothing is measured.
 	Observe func(StepDistances)
 	Between Between
-	// Most bounds the number of distances of a step, and is at least 2. By default it is 1/16 of the expected
-	// batch size, and at most 128. For Records it is 1/256, and at most 16.
+	// Most bounds the number of distances of a step. For an expected batch size b, the default is b/16, from
+	// 2 to 128. If Between is Records, the default is b/256, from 2 to 16.
 	Most int
 }
 
@@ -137,8 +137,8 @@ func (m *meter) add(sum []float32, data Data, rows []int, clip Clip) {
 	m.worker.AddClipped(sum, data, rows, clip)
 }
 
-// MeasureDistances returns distances at the model's current parameters: one for each row or, if between is
-// Records, one for each two consecutive rows. Clip norms must be finite. Distances are private.
+// MeasureDistances returns distances at the current parameters: one for each record in rows (Batches) or one
+// for each pair rows[2i], rows[2i+1] (Records). Clip norms must be finite. Distances are private.
 func MeasureDistances(model Model, data Data, rows []int, clip Clip, between Between) ([]float64, error) {
 	if err := cmp.Or(data.validate(), checkModel(model, data), data.allFinite()); err != nil {
 		return nil, err

@@ -15,33 +15,33 @@
 // clipping, and averages of iterates. [Augment] trains on several views of every record. [Sum] releases a
 // single sum of all contributions, for example for a private mean.
 //
-// A batch may have any size, because at most 256 records are processed at a time. Besides the model, training
-// needs twelve bytes per parameter and goroutine, the optimizer state, and a few 64-bit words per record.
+// Memory does not limit the batch size. Besides the model, training needs twelve bytes per parameter and
+// goroutine, the optimizer state, and a few 64-bit words per record.
 //
 // # Guarantee
 //
 // [Config.Event] covers the sequence of all iterates. For Poisson batches the event is Steps adaptive
 // repetitions of a Poisson-sampled Gaussian mechanism (Abadi et al. 2016, Algorithm 1). Neighbouring data
 // sets differ by one added or removed record, and a record is one row of the data. With adaptive clipping the
-// noise multiplier of the event covers the sum and the count together. Learning rates, update rules and
-// averages only process released values. Event does not cover replacing a record, which costs more.
+// event also covers the noisy count of unclipped records. Learning rates, update rules and averages only
+// process released values. Event does not cover replacing a record, which costs more.
 //
 // [Train] charges before step 0, and needs a ledger reservation for exactly this event. Each privacy unit of
 // the ledger must be one record. A record is one row, or with Data.Ends all rows of the unit.
 //
-// The guarantee holds for the floating-point computation, not only for real numbers. The comment on type grid
-// bounds the effect of rounding on the sum. The noise covers this effect, and is at most 0.2 % larger than
-// without rounding (0.3 % above 65,536 parameters). Sampling compares random integers with the exact binary
-// value of the sampling probability. The noise comes from an exact sampler. At integer orders the Rényi
-// divergences equal the divergences of the continuous Gaussian, with and without sampling. At other orders
-// the difference is below 2^-1000. For accountants that use privacy loss distributions, see Caveats.
+// The guarantee holds for the floating-point computation, not only for real numbers. The noise covers the
+// effect of rounding, and is at most 0.2 % larger than without rounding (0.3 % above 65,536 parameters). The
+// proof is in the comment on type grid. Sampling compares random integers with the exact binary value of the
+// sampling probability. The noise comes from an exact sampler. At integer orders the Rényi divergences equal
+// the divergences of the continuous Gaussian, with and without sampling. At other orders the difference is
+// below 2^-1000. For accountants that use privacy loss distributions, see Caveats.
 //
 // # Sampling
 //
 // [Sampling] has two schemes by epochs. In random allocation every record joins k of the t steps of each
-// epoch. In balls in bins every record joins one of t batches, which are the same in all epochs. The steps of
-// a record are drawn independently of all other records, so batch sizes are random. Sums are divided by the
-// expected batch size.
+// epoch. In the balls-in-bins scheme every record joins one of t batches, and all epochs use the same
+// batches. The steps of a record are drawn independently of all other records, so batch sizes are random.
+// Sums are divided by the expected batch size.
 //
 // The scheme [Cyclic] correlates the noise of different steps (banded matrix factorisation, Choquette-Choo et
 // al. 2023). Each step subtracts part of the earlier noise, so sums over many steps have less noise. Cyclic
@@ -57,21 +57,21 @@
 //
 // # Caveats
 //
-//   - The number of records n is public, because the expected batch size q n depends on n. n is
-//     [Config.Records], or else the number of records in the data, which the run then makes public. The proof
+//   - The number of records n is public, because the expected batch size q n depends on n. [Config.Records]
+//     sets n. By default n is the number of records in the data, and the run publishes this number. The proof
 //     assumes that neighbouring data sets have the same n.
 //   - The key must be secret. For a release it must come from rng.NewKey. All randomness is a function of the
-//     key and of a hash of configuration, data and initial parameters. The noise also depends on the sum:
-//     different sums get different noise, except with probability 2^-128, even if two machines round
-//     differently. A repeated run gives the same result. A run with a key of rng.SeedKey is not releasable.
+//     key and of a hash of configuration, data and initial parameters. The noise also depends on the sum,
+//     because two machines may round differently. Two different sums get the same noise only with probability
+//     2^-128. A repeated run gives the same result. A run with a key of rng.SeedKey is not releasable.
 //   - [Diagnostics] and the running time are private and unprotected. All other [Metrics] may be published.
 //   - The whole event is charged, even if the run ends early.
 //   - Features must be public functions of their own row. This package does not charge for statistics fitted
 //     on the data, or for hyper-parameters and stopping points chosen on the data.
-//   - The drawn noise is discrete. Privacy loss distributions for continuous noise are valid only with a
-//     delta larger by [LatticeDelta]. For 62,740 parameters, 200 steps and epsilon 8, LatticeDelta is 1e-10.
-//     A ledger with privacy loss distributions accepts the event in an accountant.WithFailure whose Delta
-//     satisfies [LatticeCovered].
+//   - The drawn noise is discrete. If you compute delta by privacy loss distributions for continuous noise,
+//     add [LatticeDelta] to the result. For 62,740 parameters, 200 steps and epsilon 8, LatticeDelta is
+//     1e-10. If the ledger uses privacy loss distributions, reserve accountant.WithFailure{event, d}.
+//     [LatticeCovered] must return true for d.
 //
 // # Use
 //

@@ -23,7 +23,7 @@ func (e epochs) validate(c Config) error {
 
 func (e epochs) probability(Phase) float64 { return float64(e.per) / float64(e.steps) }
 
-// count rounds up, because a started epoch is charged as a whole.
+// count returns the number of started epochs. A started epoch is charged as a whole.
 func (e epochs) count(steps int) int64 {
 	t := int64(e.steps)
 	return (int64(steps) + t - 1) / max(1, t)
@@ -78,9 +78,9 @@ func (b ballsInBins) sampler(_ float64, start, parts, blocks int) sampler {
 	return &epochSampler{epochs: b.epochs, same: true, start: start, blocks: blocks, parts: make([]epochPart, parts)}
 }
 
-// epochSampler draws all batches of an epoch at once: for every record the steps whose batches contain it,
-// and its block in each batch. A draw depends only on the key, the epoch and the record's index. So a resumed
-// run draws the same batches, and no record affects the draw of another record.
+// epochSampler draws all batches of an epoch at once. For every record it draws the steps, and a block for
+// each of these steps. A draw depends only on the key, the epoch and the record's index. So a resumed run
+// draws the same batches, and no record affects the draw of another record.
 type epochSampler struct {
 	epochs
 	same   bool // the batches are the same in all epochs
@@ -116,9 +116,7 @@ func (e *epochSampler) draw(dst []pick, part, low, high int, key rng.Key, step i
 	return dst
 }
 
-// plan draws the steps of records low to high-1 in one epoch. Floyd's method draws a random subset of e.per
-// steps: for each j from e.steps - e.per on, it adds a uniform number up to j, or j itself if the subset
-// already has this number.
+// plan draws the steps of records low to high-1 in one epoch.
 func (e *epochSampler) plan(p *epochPart, part, low, high int) {
 	steps := p.key.Derive("bins")
 	if !e.same {
@@ -132,6 +130,7 @@ func (e *epochSampler) plan(p *epochPart, part, low, high int) {
 	p.picks = p.picks[:0]
 	for record := low; record < high; record++ {
 		before := len(p.picks)
+		// Floyd's method draws a random subset of e.per steps.
 		for j := e.steps - e.per; j < e.steps; j++ {
 			at := int(chosen.below(uint64(j) + 1))
 			if p.taken[at] {

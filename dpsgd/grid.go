@@ -11,10 +11,10 @@ import (
 // grid is the integer lattice on which noise is added to the clipped sum of a step.
 //
 // Theorem: the release of a step is a Gaussian mechanism with at least the configured noise multiplier. The
-// proof needs two facts. Integer vectors computed from neighbouring data differ by at most the field
-// sensitivity in Euclidean norm. The noise is discrete Gaussian with sigma >= NoiseMultiplier x sensitivity
-// on every coordinate. Notation: C is the norm of [Clip], P is the number of parameters, c = C (1 + 2^-20), u
-// = 2^-24 and gamma = 64 u/(1 - 64 u).
+// proof needs two facts. The integer vectors of neighbouring data have a Euclidean distance of at most
+// grid.sensitivity. The noise is discrete Gaussian with sigma >= NoiseMultiplier x grid.sensitivity on every
+// coordinate. Notation: C is the norm of [Clip], P is the number of parameters, c = C (1 + 2^-20), u = 2^-24
+// and gamma = 64 u/(1 - 64 u).
 //
 // Coupling. Every record of the batch joins one of B blocks by its own uniform draw. Couple the runs on D and
 // on D plus record r. All other records are then in the batch in both runs or in neither, and in the same
@@ -26,12 +26,12 @@ import (
 // would break the proof. Removing a record would then move all later records and change the rounding of every
 // block.
 //
-// One block. Let limit and rows be the fields of grouping. A block is small if it has at most L = limit
-// records. A small block is split into at most s = ceil(L/rows) pieces, each of at most rows records. Each
-// piece is summed in single precision, with an error of norm at most gamma c for each record (obligation 3).
-// The sum of a piece is rounded to the grid, each coordinate by at most 1/2. The records of a larger block
-// are rounded to the grid one by one, and integers add exactly. Such blocks are rare, because the mean size
-// is at most 3/4 of rows. So the integers of the block of r differ by at most the following number of units:
+// One block. Let L = grouping.limit and R = grouping.rows. A block is small if it has at most L records. A
+// small block is split into at most s = ceil(L/R) pieces, each of at most R records. Each piece is summed in
+// single precision, with an error of norm at most gamma c for each record (obligation 3). The sum of a piece
+// is rounded to the grid, each coordinate by at most 1/2. The records of a larger block are rounded to the
+// grid one by one, and integers add exactly. So the integers of the block of r differ by at most the
+// following number of units:
 //
 //	both runs small:   c/unit (1 + 2 gamma L) + s sqrt(P)
 //	one run small:     c/unit (1 + gamma L) + (s+L+1)/2 sqrt(P)
@@ -42,15 +42,15 @@ import (
 // one, each by a vector of norm at most sqrt(P)/2. Sums of blocks are integers below 2^62, so their sum is
 // exact.
 //
-// Noise. For integer vectors that differ by v, D_a = a |v|^2/(2 sigma^2) at integer orders a, as for the
-// continuous Gaussian. The reason: let P_v be the noise distribution shifted by v. The k-th power of P_v/P_0
-// has expectation exp(k(k-1)|v|^2/(2 sigma^2)) times a quotient of theta sums. The theta sums differ by an
-// integer shift and cancel (Canonne, Kamath, Steinke 2020). The binomial expansion of the sampled mixture has
-// only such terms. So the moments of integer order equal the moments of the continuous sampled Gaussian. For
-// other orders, and for the reverse direction, compare the sum over the lattice with the integral of the same
-// function. Poisson summation bounds the relative difference, with the contour moved to the nearest zero of
-// the mixture. The relative difference is below P exp(-min(1, NoiseMultiplier) sigma), where sigma is at
-// least 2^32.
+// Noise. Let D_a be the Rényi divergence of order a for integer vectors that differ by v. At integer orders,
+// D_a = a |v|^2/(2 sigma^2), as for the continuous Gaussian. Let P_v be the noise distribution shifted by v.
+// The k-th power of P_v/P_0 has expectation exp(k(k-1)|v|^2/(2 sigma^2)) times a quotient of theta sums. The
+// theta sums differ by an integer shift and cancel (Canonne, Kamath, Steinke 2020). The binomial expansion of
+// the sampled mixture has only such terms. So the moments of integer order equal the moments of the
+// continuous sampled Gaussian. For other orders, and for the reverse direction, compare the sum over the
+// lattice with the integral of the same function. Poisson summation bounds the relative difference, with the
+// contour moved to the nearest zero of the mixture. The relative difference is below P exp(-min(1,
+// NoiseMultiplier) sigma), where sigma is at least 2^32.
 //
 // Sampling by epochs. Each record's steps are drawn independently of all other records. So the coupling above
 // holds with "in the same steps" for "in the batch". Let L_i be the likelihood ratio of step i if record r is
@@ -58,18 +58,19 @@ import (
 // the draws of r's steps. This ratio is linear in each L_i. At integer orders the moments of this ratio
 // expand into the terms of the previous section, one factor for each step. For other orders, and for the
 // reverse direction, fix all steps but one. Compare the sum over the lattice of this step with the integral.
-// As a function of this step the ratio is A + B L_i with A, B >= 0. This is proportional to the ratio of a
-// sampled step. The shift of a step may depend on earlier outputs. So replace the last step first, and assume
-// the largest shift. The continuous case shows that the largest shift is the worst shift for any A and B.
+// As a function of this step the ratio is A + B L_i with A, B >= 0. This sum is proportional to the ratio of
+// a sampled step. The shift of a step may depend on earlier outputs. So replace the last step first, and
+// assume the largest shift. The continuous case shows that the largest shift is the worst for any A and B.
 //
-// Correlated noise. A record of a step changes the integers y (see banded) of this step and of the next bands
-// - 1 steps. The change is the product of a column of C and the vector by which the record moves the sum. The
-// column has norm at most one, so the change has at most the norm of this vector. Rounding down adds less
-// than one to every coordinate, so less than sqrt(bands P) to the norm of the change. The record's next step
-// comes a whole turn later, so the blocks of steps that it may change are disjoint. Each block is a sampled
-// release of a sequence of bands x P coordinates. Contributions of other records, and so the rounding, may
-// depend on earlier coordinates. The bound on the norm holds along every path. A shift that depends on
-// earlier coordinates is a bijection of the lattice. So the last coordinate is replaced first, as above.
+// Correlated noise. Let b be the number of bands, and v the vector by which a record changes the sum of a
+// step. The record changes the integers y (see banded) of this step and of the next b-1 steps. The change is
+// the outer product of v and a column of the Toeplitz matrix (see bandedCoefficients). The column has norm at
+// most one, so the change has norm at most |v|. Rounding down adds less than one to every coordinate, so less
+// than sqrt(bP) to the norm of the change. A record can join only every b-th step, so the changed spans of b
+// steps are disjoint. Each span is a sampled release of a sequence of bP coordinates. Contributions of other
+// records, and so the rounding, may depend on earlier coordinates. The bound on the norm holds along every
+// path. A shift that depends on earlier coordinates is a bijection of the lattice. So the last coordinate is
+// replaced first, as above.
 //
 // The unit is proportional to the clip norm, so sigma does not change when the clip norm changes.
 type grid struct {
@@ -99,8 +100,8 @@ const (
 	unit24                   = 0x1p-24
 )
 
-// newGrid returns the grid for clipped gradients of norm at most clip. Correlated noise rounds a contribution
-// down in floors steps.
+// newGrid returns the grid for clipped gradients of norm at most clip. The argument floors is the number of
+// steps in which correlated noise rounds down a contribution.
 func newGrid(noiseMultiplier, clip float64, parameters, records, floors int) (grid, error) {
 	const (
 		gamma = 64 * unit24 / (1 - 64*unit24)
@@ -138,10 +139,10 @@ func newGrid(noiseMultiplier, clip float64, parameters, records, floors int) (gr
 	return g, nil
 }
 
-// LatticeDelta returns the part of delta to reserve for discrete noise. Subtract it from delta before you
-// compute epsilon for continuous noise by privacy loss distributions. Rényi accounting needs no reserve. The
-// number draws must be the result of [Config.GaussianDraws]. The value epsilon is an estimate of the final
-// epsilon.
+// LatticeDelta returns the part of delta to reserve for discrete noise. Before you compute epsilon by privacy
+// loss distributions for continuous noise, subtract LatticeDelta from delta. Rényi accounting needs no
+// reserve. The number draws must be the result of [Config.GaussianDraws]. The value epsilon is an estimate of
+// the final epsilon.
 func LatticeDelta(draws int, epsilon float64) float64 {
 	// The result is (1 + e^epsilon) times a bound on the total variation distance between all drawn values
 	// and rounded continuous noise. The bound is 1/(24 s^2) per value, where s is the standard deviation in
@@ -151,9 +152,9 @@ func LatticeDelta(draws int, epsilon float64) float64 {
 	return (1 + math.Exp(epsilon)) * float64(draws) * each * (1 + 0x1p-40)
 }
 
-// LatticeCovered reports whether accountant.WithFailure{event, failure} bounds a run with discrete noise, at
-// every epsilon. The event is for continuous noise. The number draws must be the result of
-// [Config.GaussianDraws].
+// LatticeCovered reports whether a run with discrete noise may be charged as accountant.WithFailure{event,
+// failure}. The charge is then valid at every epsilon. The argument event is for continuous noise. The number
+// draws must be the result of [Config.GaussianDraws].
 func LatticeCovered(event accountant.Event, failure float64, draws int) bool {
 	// Proof. Let d be the failure, and v the total variation distance of [LatticeDelta]. Let h(t) be the
 	// hockey-stick divergence of the run at epsilon ln t, and g(t) that of the event, for t >= 1. The pair of
