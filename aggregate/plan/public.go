@@ -259,7 +259,7 @@ func (g Goal) factor(best Alternative) float64 {
 func least(from, most, ratio, step float64, works func(float64) (bool, error)) (float64, error) {
 	low, high := from, from
 	for ok := false; !ok; step = max(min(step, 1.6), 1.1) {
-		if high == most {
+		if high >= most {
 			return math.Inf(1), nil
 		}
 		low, high = high, min(high*step, most)
