@@ -111,8 +111,8 @@ func newGrid(noiseMultiplier, clip float64, parameters, records, floors int) (gr
 	limit, pieces := float64(group.limit), math.Ceil(float64(group.limit)/float64(group.rows))
 	root := math.Sqrt(float64(parameters))
 	const one = 1 + 0x1p-20 // covers the rounding errors of this function
-	// The proof of grid has two cases. For each case, norms has the shift per unit of clip norm, and
-	// roundings has the rounding error in grid units.
+	// For the first two cases of the proof of grid, norms has the shift per unit of clip norm, and roundings
+	// has the rounding error in grid units. The third case has a smaller bound than the second.
 	norms := [2]float64{one * (1 + 2*gamma*limit), one * (1 + gamma*limit)}
 	roundings := [2]float64{pieces * root, (pieces + limit + 1) / 2 * root}
 	for i := range roundings {
