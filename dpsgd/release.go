@@ -145,7 +145,7 @@ func (r *release) setNoise(s setting) error {
 	return nil
 }
 
-// run computes the sum of one step without noise, which the next call of read adds.
+// run computes the sum of one step without noise. The next call of read adds the noise.
 func (r *release) run(ctx context.Context, step uint64) (Tally, error) {
 	r.batch.draw(r.workers, r.key, int(step))
 	tally, err := r.sumBatch(ctx)
@@ -268,8 +268,8 @@ func Fingerprint(model Model, data Data, cfg Config) []byte {
 	return fingerprint(cfg.identity(), forRecords(model, data), data, cfg.Workers)
 }
 
-// fingerprint returns a hash of all inputs of a run but the key. So different runs with one key have
-// different samples and noise.
+// fingerprint returns a hash of all inputs of a run but the key. The run's random numbers derive from the key
+// and this hash. So different runs with one key have different samples and noise.
 func fingerprint(configuration string, model Model, data Data, workers int) []byte {
 	h := sha256.New()
 	own := model.Fingerprint()

@@ -17,13 +17,13 @@ const (
 	// Poisson puts every record in every batch independently, with a fixed probability.
 	Poisson Scheme = "poisson"
 	// Allocation divides a run into epochs of EpochSteps steps. In each epoch, every record is in the batches
-	// of PerEpoch steps, which are drawn uniformly and anew for each epoch.
+	// of PerEpoch steps. These steps are drawn uniformly, and anew for each epoch.
 	Allocation Scheme = "allocation"
 	// BallsInBins puts every record in one of EpochSteps batches, drawn uniformly. Every epoch uses the same
 	// batches in the same order.
 	BallsInBins Scheme = "balls-in-bins"
-	// Cyclic assigns every record to one of Bands turns, once and uniformly at random. The turns take the
-	// steps in a fixed cyclic order. In each step, every record of the current turn is in the batch
+	// Cyclic assigns every record to one of Bands turns, once and uniformly at random. Each step belongs to
+	// one turn, in a fixed cyclic order. In each step, every record of the step's turn is in the batch
 	// independently. Noise is correlated over Bands steps: later steps subtract part of earlier noise. This
 	// is banded matrix factorisation, BandMF (Choquette-Choo et al. 2023).
 	Cyclic Scheme = "cyclic"

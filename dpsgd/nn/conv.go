@@ -115,7 +115,7 @@ func (p *convPass[T]) spread(windows, x []T) {
 	}
 }
 
-// gather inverts spread: dx[j] is the sum of all copies of x[j].
+// gather is the transpose of spread: dx[j] is the sum of the elements of windows at all copies of x[j].
 func (p *convPass[T]) gather(dx, windows []T) {
 	image := dx
 	if p.window.padding > 0 {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Layer is a stage of a model: a function of an input and of parameters. A Layer holds settings but no state,
-// which is in a [Pass].
+// Layer is a stage of a model: a function of an input and of parameters. A Layer holds settings but no state.
+// The state is in a [Pass].
 //
 // To write a layer, implement the Pass as one generic type, so that methods Float32 and Float64 need one line
 // each. Package nntest checks all obligations of a Layer and a Pass.
@@ -38,8 +38,8 @@ type Layer interface {
 // dy do not change until AddScaled returns. The buffer y may change when the next layer's Forward is called.
 //
 // Row exactness: the results for one row depend only on the parameters and on this row's inputs, to the last
-// bit. The results do not depend on the number of rows, the row's index, or addresses. The results are y, dx
-// and squares of the row, and the sum of AddScaled for a single row. See obligation 1 of [dpsgd.Worker].
+// bit. The results do not depend on the number of rows, the row's index, or addresses. These results are the
+// row's y, dx and squares, and what AddScaled adds if rows = 1. See obligation 1 of [dpsgd.Worker].
 type Pass[T Float] interface {
 	// Start sets the parameters, which stay valid and constant until the next Start.
 	Start(parameters []T)

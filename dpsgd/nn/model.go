@@ -66,8 +66,8 @@ func (m *Model) Groups() []int {
 	return sizes
 }
 
-// Fingerprint implements [dpsgd.Model]. It describes the architecture, and names the types of layers from
-// other packages, whose String may not be unique.
+// Fingerprint implements [dpsgd.Model]. It describes the architecture. For a layer of another package it adds
+// the type, because layers of different types may have the same String.
 func (m *Model) Fingerprint() []byte {
 	b := []byte("nn 1 " + m.arch.String())
 	ours := reflect.TypeFor[Model]().PkgPath()
@@ -184,8 +184,8 @@ func NewTutorialCNN(in Shape, classes int, rnd *rand.Rand) (*Model, error) {
 		Flatten{}, Dense{Units: 32}, ReLU{}, Dense{Units: classes, Weights: Glorot})
 }
 
-// fileMagic begins a model file. Then follow the length of the architecture's text in 4 bytes, this text, the
-// number of parameters in 8 bytes, the parameters as float32, and a SHA-256 of all of this.
+// fileMagic begins a model file. The next fields are: length of the architecture's text (4 bytes), this text,
+// number of parameters (8 bytes), parameters (float32), SHA-256 of all preceding bytes.
 const fileMagic = "pate dpsgd/nn 1\n"
 
 const maxName = 1 << 16

@@ -6,8 +6,8 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// MaxPool is the largest value of each channel in a square window. The gradient goes to the first of several
-// largest values.
+// MaxPool is the largest value of each channel in a square window. In a tie, the gradient goes to the
+// first of the largest values.
 type MaxPool struct {
 	plain
 	Kernel, Stride int // in positions; Kernel is at most 16
@@ -139,7 +139,7 @@ func (p *averagePass[T]) Backward(dx, dy []T, rows int, _ [][]float64) {
 	}
 }
 
-// window is a square of kernel x kernel positions. Each side of the image is extended by padding zeros.
+// window is a square of kernel x kernel positions. The field padding counts the zeros added at each side.
 type window struct{ kernel, stride, padding int }
 
 func (w window) output(in Shape, channels int) (Shape, error) {

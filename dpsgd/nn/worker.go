@@ -110,9 +110,9 @@ func (w *worker[T]) Start(parameters []T) {
 //
 // Obligations 1 and 3: rows are computed in groups, whose size depends only on the architecture and is a
 // power of two from 8 to 256. A row's contribution does not depend on its group (see row exactness at
-// [Pass]). A group is summed in runs of at most 48 rows. So a row's term is part of at most 48 additions
-// within its run, and the sums of all runs are then added, with one addition for each run. For 256 rows,
-// groups of 64 have the largest number of additions, 48 + 8.
+// [Pass]). A group is summed in runs of at most 48 rows, and the sums of the runs are then added one by one.
+// So a row's term passes through at most 48 additions in its run, and then through one for each run. The
+// worst case for 256 rows is 48 + 8 additions: 4 groups of 64 rows, with 2 runs each.
 //
 // Obligation 2: norms are gradient norms or upper bounds, and scales are rounded towards zero. Rounding
 // increases a scaled gradient by at most two parts in 2^24. So the norm is below the clip norm times 1 +
@@ -137,8 +137,8 @@ func (w *worker[T]) AddClipped(sum []T, batch examples[T], rows []int, clip dpsg
 	return tally
 }
 
-// addGroup adds the clipped gradients of at most w.rows rows. If some gradients are not finite, it computes
-// the other rows again.
+// addGroup adds the clipped gradients of at most w.rows rows. A row with a gradient that is not finite is
+// dropped, and the other rows are computed again.
 func (w *worker[T]) addGroup(sum []T, batch examples[T], rows []int, clip dpsgd.Clip, tally *dpsgd.Tally) {
 	w.kept = append(w.kept[:0], rows...)
 	private := slices.ContainsFunc(clip.Norms, func(norm float64) bool { return !math.IsInf(norm, 1) })
@@ -283,8 +283,7 @@ func (w *worker[T]) backward(rows int, squares [][]float64) {
 	}
 }
 
-// screen replaces backward if nothing is clipped. A row that is not finite gets the loss NaN. With clipping,
-// it may be valid: a ReLU maps -Inf to 0.
+// screen replaces backward if nothing is clipped. A row with an input that is not finite gets the loss NaN.
 func (w *worker[T]) screen(rows int) {
 	size := w.arch.input().Size()
 	for i := range w.losses[:rows] {
@@ -367,7 +366,7 @@ func (a *ahead) ask(numbers int) {
 
 const aheadCols = 64
 
-// addATB is [kernel.AddATB] that also loads rows of the next group. The bits are the same.
+// addATB gives the same bits as [kernel.AddATB]. It also loads rows of the next group into caches.
 func addATB[T Float](ahead *ahead, dst, a, b []T, m, n, k int) {
 	if ahead == nil || ahead.fetch == nil || len(ahead.rows) == 0 || m > skinny {
 		kernel.AddATB(dst, n, a, m, b, n, m, n, k)

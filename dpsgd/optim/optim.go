@@ -149,7 +149,7 @@ func (o *Optimizer) Restore(s State) error {
 	return nil
 }
 
-// Begin starts a step at learning rate rate. Calls of Apply complete the step.
+// Begin starts a step with the given learning rate. Calls of Apply complete the step.
 func (o *Optimizer) Begin(rate float64) {
 	o.state.Steps++
 	o.rate = rate
@@ -160,8 +160,8 @@ func (o *Optimizer) Begin(rate float64) {
 	}
 }
 
-// Apply updates the parameters from index low on, in the step that Begin started. It reports whether these
-// parameters are finite. Concurrent calls for different parameters are safe.
+// Apply makes the step that Begin started, for the parameters with indices low to low + len(parameters) - 1.
+// Apply reports whether the results are finite. Concurrent calls for different parameters are safe.
 func Apply[T float32 | float64](o *Optimizer, low int, parameters []T, gradient []float64) (finite bool) {
 	if len(parameters) != len(gradient) {
 		panic("optim: dimension mismatch")
@@ -215,8 +215,8 @@ func apply[T float32 | float64](decay, shrink float64, parameters []T, gradient 
 	return finite
 }
 
-// Average sets average to decay average + (1-decay) parameters. If average is initialised with the first
-// parameters, it is their exponential moving average.
+// Average replaces each average[j] by decay average[j] + (1-decay) parameters[j]. If average starts as a copy
+// of the initial parameters, one call per step gives the exponential moving average of the parameters.
 func Average[T float32 | float64](average []float64, parameters []T, decay float64) {
 	for j, p := range parameters {
 		average[j] = decay*average[j] + (1-decay)*float64(p)

@@ -9,11 +9,11 @@
 //   - Norms and sums agree with explicit gradients of each example.
 //   - A layer that is [nn.InPlace] gives the same result if its output overwrites its input.
 //   - An example's result does not depend on the other examples in the batch, to the last bit.
-//   - The rounding error of a sum stays within the bound of [nn.Pass], also if the rows are such that a long
-//     chain of additions loses most of them.
+//   - The rounding error of a sum of 256 rows stays within the bound of [nn.Pass]. The rows are such that
+//     adding them one after another would exceed the bound.
 //   - Gradients are clipped correctly for inputs from 2^-100 to 2^100.
 //
-// As in a model, memory that the layer must not read again is overwritten.
+// As in a model, dx is overwritten after Backward, and y after Forward unless the layer is [nn.InPlace].
 package nntest
 
 import (
@@ -317,7 +317,7 @@ func inPlace(t require.TestingT, layer nn.Layer, in nn.Shape) {
 		"a layer without the method InPlace may do so")
 }
 
-// depth checks that a sum of 256 rows is no chain of additions.
+// depth checks the rounding error of a sum of 256 rows.
 func depth(t require.TestingT, layer nn.Layer, in nn.Shape) {
 	// The scales are one, and then so small that adding one multiple to a power of two changes nothing. A
 	// chain of additions would lose all small multiples but the first.

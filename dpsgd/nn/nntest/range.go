@@ -72,8 +72,7 @@ func finite(squares [][]float64, i int) bool {
 	return mathx.IsFinite(sum)
 }
 
-// extremes clips gradients from 2^-100 to 2^100. A clipped gradient with finite squares must not exceed the
-// clip norm.
+// extremes checks that no clipped gradient exceeds the clip norm, for inputs from 2^-100 to 2^100.
 func extremes(t require.TestingT, layer nn.Layer, in nn.Shape, build func(nn.Shape, int) nn.Pass[float32]) {
 	sizes := layer.Tensors(in)
 	if len(sizes) == 0 {
