@@ -39,11 +39,12 @@ type Sampling struct {
 	Scheme Scheme `json:"scheme,omitzero"`
 	// EpochSteps is the number of steps of an epoch, for Allocation and BallsInBins. It must divide Steps.
 	EpochSteps int `json:"epoch_steps,omitzero"`
-	// PerEpoch is the number of batches of an epoch with a given record, for Allocation. It is in [1,
+	// PerEpoch is, for Allocation, the number of batches per epoch that contain a given record. It is in [1,
 	// EpochSteps], by default 1.
 	PerEpoch int `json:"per_epoch,omitzero"`
-	// Bands is the number of turns, for Cyclic, in [1, number of steps]. Noise is correlated over Bands
-	// steps. In its turn, a record is in the batch with probability Bands x SamplingProbability, at most 1.
+	// Bands is, for Cyclic, the number of turns to which records are assigned, in [1, number of steps]. Noise
+	// is correlated over Bands steps. In each step of its turn, a record is in the batch with probability
+	// Bands x SamplingProbability, at most 1.
 	Bands int `json:"bands,omitzero"`
 }
 

@@ -98,7 +98,7 @@ func checkRun(model Model, data Data, key rng.Key) error {
 	return checkModel(model, data)
 }
 
-// begin consumes the reservation for the event, which is for continuous noise.
+// begin consumes the reservation. The argument event describes continuous noise.
 func begin(event accountant.Event, draws int, reservation *ledger.Reservation, key rng.Key) error {
 	// The drawn noise is discrete. Its Rényi divergences are no larger (see type grid). If the charge has a
 	// failure that covers the drawn values, the charge also bounds the privacy loss.

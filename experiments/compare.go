@@ -135,11 +135,11 @@ func Compare(ctx context.Context, cfg Config) (*Result, error) {
 	return r, nil
 }
 
-// together returns the cost of all rows. With a DP-SGD model it is by Rényi divergences, which support
-// integer noise.
+// together returns the epsilon of all rows together.
 func together(ctx context.Context, rows []Row, all accountant.Event, delta float64) (float64, error) {
 	for _, row := range rows {
 		if row.Account != nil && row.Accountant == "" {
+			// The row is a DP-SGD model. Rényi divergences also bound the cost of its integer noise.
 			b, err := epsilonOf(all, delta)
 			return b.Upper, err
 		}

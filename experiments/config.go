@@ -86,7 +86,7 @@ type Config struct {
 	Learner  string // the teachers' learner, one of Learners(); default depends on the kind of data
 	// Features names the features that all methods use, one of features.Names(). By default teachers use
 	// deskewed-hog for handwriting, hog for pictures and raw for tables. By default DP-SGD uses the features
-	// of its recipe, which may be learned from private rows and are then charged.
+	// of its recipe. If these features are learned from private rows, they are charged.
 	Features string
 	Teachers int // default depends on the number of private units; silos have the same number of teachers each
 	// Pool is PoolMarginals or PoolTree if the pool is drawn from noisy counts of the private rows. Every
@@ -274,8 +274,7 @@ type Identity struct {
 	Features string   `json:"features,omitempty"`
 	Teachers int      `json:"teachers,omitempty"`
 	Methods  []string `json:"methods,omitempty"`
-	// Pool is the source of the queries, and Ranges is the file of declared ranges, if there are no public
-	// rows.
+	// Without public rows, Pool is the source of the queries, and Ranges is the file of declared ranges.
 	Pool    string `json:"pool,omitempty"`
 	Ranges  string `json:"ranges,omitempty"`
 	Silos   string `json:"silos,omitempty"` // column

@@ -17,24 +17,26 @@
 // pknn methods (private k-NN) use all rows, because a unit has one vote per query.
 //
 // If the private rows are in silos, a unit is in one silo, and the number of units of each silo is also
-// assumed to be public. Each silo has teachers and an election by itself; the counts of silos are added.
+// assumed to be public. Each teacher is trained on rows of one silo. Method pknn/one-silo uses each silo by
+// itself. Method pknn/silos counts the votes of each silo separately, and adds the counts.
 //
 // If rows have many columns, kernel ridge teachers and the pknn methods use projections on the principal
 // directions of the public pool. Each private row is projected separately, so one unit still affects only its
 // own rows.
 //
-// All methods have the same private and test rows, delta and relation. Epsilons do not depend on the data.
-// Hyper-parameters are constants, whose origin is described in plan.go and package recipe. DP-SGD is trained
-// by the recipe of `pate dpsgd`. By default PATE and DP-SGD each use their best features. The flag --features
-// gives both the same features. The accountant of all methods uses privacy loss distributions, because all
-// events are fixed before the first release. For events without a dominating pair, it uses Rényi divergences.
+// All methods have the same private rows, test rows, delta and neighbouring relation. Epsilons do not depend
+// on the data. Hyper-parameters are constants, whose origin is described in plan.go and package recipe.
+// DP-SGD is trained by the recipe of `pate dpsgd`. By default PATE and DP-SGD each use their best features.
+// The flag --features gives both the same features. The accountant of all methods uses privacy loss
+// distributions, because all events are fixed before the first release. For events without a dominating
+// pair, it uses Rényi divergences.
 //
 // # Caveats
 //
 // Rows without an epsilon, Result.Diagnostics and running times depend on the private data and are not
 // charged. Pool and test rows are public and not protected. If two runs in two folders use the same records,
 // their costs add up, but this package does not add them. Hyper-parameters were tuned on development splits
-// of public benchmarks. These splits contain rows that are private in the literature split, and epsilon does
-// not cover this tuning. The parameters of pknn were chosen after an evaluation on the literature splits of
-// optdigits, letter and Adult.
+// of public benchmarks. These splits contain private rows of dataset.Literature, the split for reported
+// results. Epsilon does not cover this tuning. The parameters of pknn were chosen after an evaluation on the
+// literature splits of optdigits, letter and Adult.
 package experiments

@@ -116,8 +116,7 @@ func (c point) compareDrawn(ctx context.Context, seed int) (rows []Row, diagnost
 	return compareOnce(ctx, cfg, p, seed)
 }
 
-// openCharged opens the ledger of a method, and charges the counts of the pool and the method before anything
-// is drawn.
+// openCharged opens a method's ledger, and charges the method and the pool's counts before anything is drawn.
 func (c point) openCharged(ctx context.Context, method string, seed int, counts []run.Stage) (*paid, error) {
 	e, err := c.methodEvent(ctx, method)
 	if err != nil {

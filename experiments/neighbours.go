@@ -106,6 +106,7 @@ func (c point) neighbourQueries(ctx context.Context, plan nearby.Plan, p prepare
 func (c point) releaseNeighbours(
 	ctx context.Context, plan nearby.Plan, event accountant.Event, p prepared, queries []int, e election, note string, seed int,
 ) (labels []int, err error) {
+	// The noise key depends on bound, so votes that use different features never share noise.
 	bound := fmt.Appendf(nil, "%s %v %+v, features %s, epsilon %v", e.as, queries, event, c.voted(), c.epsilon)
 	key := c.Key.Derive("neighbours", uint64(seed)).DeriveBytes("rows", p.hash[:]).DeriveBytes("asked", bound)
 	draw := func(r *ledger.Reservation, key rng.Key, out io.Writer) error {

@@ -50,8 +50,8 @@ func (c Config) planAnswers(ctx context.Context, epsilon float64) (int, error) {
 
 func (c Config) askable() int { return min(c.Task.Pool.Len(), student.MaxSpread) }
 
-// A sparse vector mechanism asks sparseAsked times as many questions as GNMax, until it has refused the
-// fraction sparseRefused.
+// A sparse vector mechanism may ask sparseAsked times as many questions as GNMax. It ends earlier if it has
+// refused the fraction sparseRefused of these questions.
 const (
 	sparseAsked   = 4
 	sparseRefused = 0.05
@@ -139,11 +139,11 @@ func (c point) setting(ctx context.Context, method string) (aggregate.Setting, e
 	})
 }
 
-// withNoise returns s with the noise that the budget requires. Stability mechanisms use half of delta for
-// wrong releases.
+// withNoise returns s with the noise that the budget requires.
 func (c point) withNoise(ctx context.Context, d aggregate.Description, s aggregate.Setting) (aggregate.Setting, error) {
 	least := func(event func(float64) (accountant.Event, error)) (float64, error) { return calibrate(ctx, c, event) }
 	if d.Fit != nil {
+		// Stability mechanisms use half of delta to bound the probability of an unstable answer in a run.
 		return d.Fit(s, c.Delta/2, least)
 	}
 	if d.Name != plan.Confident {

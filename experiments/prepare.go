@@ -93,7 +93,7 @@ func (c Config) votedColumns() int {
 	return c.dimensions()
 }
 
-// voted names the features of the votes in the key, so votes from different features never share noise.
+// voted names the features that the votes use.
 func (c Config) voted() string {
 	if c.projects() {
 		return c.Features + " in the directions of the pool"
@@ -174,8 +174,7 @@ func learnPool(ctx context.Context, c Config, p prepared) (*student.Learner, err
 	return learner, wrapped(err)
 }
 
-// chooseQueries returns the pool rows that are the queries at a target, in random order, by features of the
-// pool alone.
+// chooseQueries returns the indices of the pool rows to query, in random order. It reads only the pool.
 func chooseQueries(ctx context.Context, c point, p prepared, key rng.Key) ([]int, error) {
 	rnd := rand.New(key.Derive("queries").Stream())
 	n := max(c.questions(GNMax), c.questions(ConfidentGNMax))

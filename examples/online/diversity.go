@@ -71,9 +71,8 @@ func apart(p, q []float64) (distance float64) {
 
 var kinds = []string{"the teachers' mean law", "coordinated", "coordinated, epsilon 8", "independent", "independent, epsilon 8"}
 
-// diversity returns the entropy of released tokens in nats for each of kinds, from several draws at a few
-// steps. Each teacher draws its vote from its own law, independently or coordinated. The mean law has the
-// same number of draws.
+// diversity returns the entropy of released tokens in nats, one value for each entry of kinds. Each value is
+// a mean over as many steps as the argument at states. The argument draws is the number of tokens per step.
 func (t trace) diversity(ctx context.Context, key rng.Key, at, draws int) ([]float64, error) {
 	noisy, _, err := methods[0].within(ctx, 8, 48)
 	if err != nil {
@@ -95,7 +94,7 @@ func (t trace) diversity(ctx context.Context, key rng.Key, at, draws int) ([]flo
 		for draw := range draws {
 			query := uint64(i*draws + draw)
 			seen[0][s.list[pick(random, s.mean())]]++
-			var together, alone []int
+			var together, alone []int // votes that the teachers draw with shared and with separate randomness
 			for _, row := range s.teachers {
 				together = append(together, tokens.Coordinated(37, query, s.list, row))
 				alone = append(alone, s.list[pick(random, softmax(row))])

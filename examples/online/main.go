@@ -1,5 +1,5 @@
-// Command online shows what private next tokens cost by each mechanism, on recorded answers of 64 teachers.
-// A teacher is a prompt of a small language model with the start of a private document (see teachers.py).
+// Command online compares mechanisms for private next tokens, on recorded answers of 64 teachers. All
+// teachers are one language model. Each prompt contains the start of a private document (see teachers.py).
 //
 //	go run ./examples/online
 package main
@@ -25,7 +25,7 @@ const (
 	steps    = 1 << 10 // of the grid of log-probabilities
 )
 
-// method makes a mechanism for n queries, whose privacy cost falls as the noise grows.
+// method makes mechanisms of one kind. More noise lowers the privacy cost.
 type method struct {
 	name    string
 	make    func(noise float64, n int) (tokens.Mechanism, error)
@@ -55,7 +55,7 @@ var methods = []method{
 	{"log-probabilities, colder", clipped(.25, false), false},
 }
 
-// clipped draws by log-probabilities. If a document can only appear, it shifts fewer scores.
+// clipped returns a function that makes a mechanism on log-probabilities (see tokens.Clipped).
 func clipped(temperature float64, appears bool) func(float64, int) (tokens.Mechanism, error) {
 	return func(noise float64, n int) (tokens.Mechanism, error) {
 		return tokens.NewClipped(tokens.ClippedConfig{Clip: 1 / noise, Steps: steps, Teachers: teachers, Temperature: temperature,
@@ -63,7 +63,7 @@ func clipped(temperature float64, appears bool) func(float64, int) (tokens.Mecha
 	}
 }
 
-// within returns the method with the least noise of n queries within an epsilon, and this noise.
+// within returns the mechanism for n queries with the least noise that satisfies epsilon, and this noise.
 func (m method) within(ctx context.Context, epsilon float64, n int) (made tokens.Mechanism, noise float64, err error) {
 	relation := accountant.ReplaceOne
 	if m.appears {
@@ -83,7 +83,7 @@ func (m method) within(ctx context.Context, epsilon float64, n int) (made tokens
 	return made, noise, err
 }
 
-// inputs returns the questions of all steps, for votes and for log-probabilities.
+// inputs returns the input of m at each step.
 func (t trace) inputs(m tokens.Mechanism) (all []tokens.Input) {
 	for _, s := range t.steps {
 		in := tokens.Input{Counts: t.count(s.greedy), Public: s.best(), List: s.list}
@@ -98,7 +98,7 @@ func (t trace) inputs(m tokens.Mechanism) (all []tokens.Input) {
 	return all
 }
 
-// replay answers the questions again and again: n queries to each of several runs. It returns the share of
+// replay answers n queries in each run, and repeats the recorded steps as needed. It returns the share of
 // answers that are the token of most teachers. The public model's token takes the place of a missing answer.
 func (t trace) replay(m tokens.Mechanism, key rng.Key, n, runs int) (right float64, err error) {
 	all := t.inputs(m)
@@ -122,7 +122,7 @@ func (t trace) replay(m tokens.Mechanism, key rng.Key, n, runs int) (right float
 	return right, nil
 }
 
-// table prints the share of right tokens by mechanism, for a total epsilon of n tokens.
+// table prints the percentage of right tokens for each method and epsilon. An epsilon covers n tokens.
 func (t trace) table(ctx context.Context, out io.Writer, key rng.Key, n, runs int, epsilons ...float64) error {
 	fmt.Fprintf(out, "%d tokens at epsilon  ", n)
 	for _, epsilon := range epsilons {

@@ -80,7 +80,7 @@ func (s step) best() int {
 	return s.list[at]
 }
 
-// mean returns the mean of the teachers' distributions on the list.
+// mean returns the mean of the teachers' distributions, restricted to s.list and scaled to sum 1.
 func (s step) mean() []float64 {
 	law := make([]float64, len(s.list))
 	for _, row := range s.teachers {
@@ -91,7 +91,7 @@ func (s step) mean() []float64 {
 	return scaled(law)
 }
 
-// count returns the votes for tokens.
+// count returns the number of votes for each token. The argument votes holds one token per teacher.
 func (t trace) count(votes []int) tokens.Counts {
 	number := map[int]int64{}
 	for _, v := range votes {
