@@ -57,7 +57,7 @@ type Result struct {
 	Diagnostics *Diagnostics `json:"diagnostics,omitempty"`
 }
 
-// Typical returns each row's figures for a typical record, or nil if there are none.
+// Typical returns the Bayesian privacy figures of each row, or nil if there are none.
 func (r *Result) Typical() typical.Rows {
 	return typical.Of(r.Rows, func(row Row) typical.Figures { return row.Figures })
 }
@@ -89,7 +89,7 @@ type Row struct {
 	// TargetEpsilon is absent if the row depends on no target.
 	TargetEpsilon float64  `json:"target_epsilon,omitempty"`
 	Epsilon       *float64 `json:"epsilon,omitempty"` // upper bound, data-independent
-	// Accountant is the accountant that computed Epsilon, pld or rdp, or "" for DP-SGD.
+	// Accountant is the accounting method that gave Epsilon: "pld" or "rdp". For DP-SGD it is "".
 	Accountant accountant.Method `json:"accountant,omitempty"`
 	Releasable bool              `json:"releasable"` // charged, with cryptographic noise
 	Accuracy   float64           `json:"accuracy"`
@@ -100,7 +100,7 @@ type Row struct {
 	BalancedAccuracy float64  `json:"balanced_accuracy,omitempty"`
 	OneClassRuns     int      `json:"one_class_runs,omitempty"`
 	SD               *float64 `json:"sd,omitempty"` // absent for one seed
-	// Runs has the accuracy of each run if there are several. For pknn/one-silo, each silo is a run.
+	// Runs has the accuracy of each run; nil for one run. Method pknn/one-silo has one run per silo and seed.
 	Runs []float64 `json:"runs,omitempty"`
 	// StandardError is the standard error of Accuracy over the test rows, or 0 in results of earlier
 	// versions.
@@ -108,8 +108,8 @@ type Row struct {
 	// Recall has, for each class, the fraction of test rows that are predicted correctly (mean over runs), or
 	// 0 without test rows. It is absent from results of earlier versions.
 	Recall []float64 `json:"recall,omitempty"`
-	// AUROC is the area under the receiver operating characteristic, for two classes and methods with scores.
-	// AUROCSD is the standard deviation over seeds.
+	// AUROC is the area under the receiver operating characteristic. It is nil if there are more than two
+	// classes or the method has no scores. AUROCSD is the standard deviation over seeds.
 	AUROC           *float64 `json:"auroc,omitempty"`
 	AUROCSD         *float64 `json:"auroc_sd,omitempty"`
 	Answered        int      `json:"answered,omitempty"`
@@ -128,7 +128,7 @@ type Row struct {
 	Note    string `json:"note,omitempty"`
 	// Account is the schedule from which `pate account` recomputes Epsilon.
 	Account *accountant.Schedule `json:"account,omitempty"`
-	// Charged divides the cost among the kinds of releases.
+	// Charged has the cost of each kind of release.
 	Charged []Charge `json:"charged,omitempty"`
 	// Curve is the accuracy in the first run as a function of the spent budget, if Config.Curves is true.
 	Curve []Point `json:"curve,omitempty"`
@@ -152,7 +152,7 @@ type Charge struct {
 	Share float64 `json:"share"` // share of the Rényi divergence at the order that gives the least epsilon, in [0, 1]
 }
 
-// Point is the accuracy of a student after this epsilon is spent.
+// Point is the accuracy of a model when Epsilon of the budget is spent.
 type Point struct {
 	Epsilon  float64 `json:"epsilon"`
 	Accuracy float64 `json:"accuracy"`

@@ -77,7 +77,7 @@ func (c point) bySilo(all neighbours.Rows) []neighbours.Rows {
 	return parts
 }
 
-// release releases the labels, with the counts of silos added as `pate label` does.
+// release releases the labels. It adds the counts of the silos, as `pate label` does.
 func (e election) release(ctx context.Context, plan nearby.Plan, r *ledger.Reservation, key rng.Key, asked dense.Matrix) (nearby.Labels, error) {
 	if e.silos == nil {
 		return plan.Release(ctx, r, key, e.all, asked)

@@ -25,11 +25,11 @@ import (
 )
 
 // Cache stores features in files. A file's name is a hash of the pixels, the extractor's name and the
-// extractor's features of fixed test images. So a file is never used for other pixels, for another extractor,
-// or on a machine or version with other results. A damaged file is reported and replaced.
+// extractor's features of fixed test images. So a file is never used for other pixels or another extractor. A
+// machine or version that computes other features uses other files. A damaged file is reported and replaced.
 //
 // Features are as private as the images, so files have mode 0600 and folders 0700. Deleting files is always
-// safe. Before a new file would exceed Limit, the least recently used files are deleted. On Unix, files and
+// safe. If a new file would exceed Limit, the least recently used files are deleted first. On Unix, files and
 // folders that another user owns or may write are not used, because check sums cannot detect deliberate
 // changes.
 type Cache struct {
@@ -37,7 +37,7 @@ type Cache struct {
 	// Warn, if not nil, receives errors about damaged files, failed reads and writes, and files that other
 	// users may write. These errors do not change the features.
 	Warn func(error)
-	// Limit is the largest total size of the files in bytes, by default 8 GB. Larger features are not cached.
+	// Limit is the largest total size of the files in bytes, by default 8 GB. A larger file is not written.
 	Limit int64
 }
 
@@ -121,8 +121,7 @@ func (c Cache) dir() (string, error) {
 	return dir, nil
 }
 
-// cacheFile is a file of pieces of 256 rows. Each piece ends with two check sums of the key, the piece's
-// index and the rows.
+// cacheFile is a file of pieces of 256 rows, each followed by two check sums.
 type cacheFile struct{ key [sha256.Size]byte }
 
 const (

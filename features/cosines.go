@@ -18,10 +18,11 @@ const (
 	maxCosines    = 1 << 12 // bounds the memory for the features of a damaged file
 )
 
-// Cosines returns the name of the random Fourier features of a table (Rahimi, Recht 2007): the table's
-// columns, and cosines and sines of fixed random projections. With these features a linear model can separate
-// classes that no plane separates. The similarity of two rows decreases with their distance like a Gaussian
-// whose standard deviation is width, rounded to two digits. The argument count must be even, from 2 to 4096.
+// Cosines returns the name of an extractor for tables. Its features are the table's columns, and cosines and
+// sines of fixed random projections (Rahimi, Recht 2007). With these features a linear model can separate
+// classes that no plane separates. The cosines and sines of rows at distance d have an inner product
+// proportional to about exp(-d^2/(2 w^2)), where w is the argument width, rounded to two significant digits.
+// The argument count is the number of cosines and sines. It must be even, from 2 to 4096.
 func Cosines(count int, width float64) string {
 	return fmt.Sprintf("%s%d:%.2g", cosinesPrefix, count, width)
 }

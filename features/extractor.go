@@ -48,9 +48,9 @@ func For(kind dataset.Kind, shape dataset.Shape) string {
 	return NameHOG
 }
 
-// Named returns the extractor with the given name, one of [Names] or of [Cosines], for rows of the given
-// shape. Its features depend on one row, so they cost no privacy. A shape that does not suit the extractor is
-// an error.
+// Named returns the extractor with the given name for rows of the given shape. The name is an element of
+// [Names] or a result of [Cosines]. Features of a row depend only on this row, so they cost no privacy. A
+// shape that does not suit the extractor is an error.
 func Named(name string, shape dataset.Shape) (Extractor, error) {
 	var e Extractor = StandardHOG()
 	switch {
@@ -146,7 +146,7 @@ func (s Standardize) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	})
 }
 
-// toNorm scales v to norm length. A vector of norm below 1e-12 becomes 0.
+// toNorm scales v such that |v| = length. A vector of norm below 1e-12 becomes 0.
 func toNorm(v []float32, length float64) {
 	norm := math.Sqrt(kernel.SquaredNorm(v))
 	if norm < 1e-12 {

@@ -196,7 +196,7 @@ func (w wave) weight(n int) float64 {
 // mirror images, so this pair has two entries. The weights of sines are negated, such that the difference is
 // C + S. If sum and difference have the same destination, it holds the difference.
 
-// bank applies the eight filters of one scale to the spectra of signals in the real basis.
+// bank holds the wavelet filters of one scale at all eight angles.
 type bank [len(anglePairs)][]*kernel.Groups
 
 var anglePairs = [angles / 2][2]int{{0, 6}, {1, 5}, {2, 4}, {3, 7}}

@@ -11,8 +11,8 @@ import (
 )
 
 // HOG is the histogram of oriented gradients of Dalal and Triggs (2005). Every square cell of pixels has a
-// histogram of gradient directions, weighted by gradient length. Square blocks of cells, which begin at every
-// cell, are normalised separately.
+// histogram of gradient directions, weighted by gradient length. Square blocks of cells are normalised
+// separately, at a stride of one cell.
 //
 // Directions are signed (a full turn), because light on dark and dark on light are different strokes.
 // Gradients are computed from the square roots of the pixels. A gradient is divided linearly between the two

@@ -41,7 +41,7 @@ func (p *Packed) Unpack(dst []float32, i int) {
 	kernel.UnpackInt16(dst, p.row(i), math.Float32frombits(uint32(int(p.exponents[i])+bias)<<fraction))
 }
 
-// Fetch starts loading columns from <= j < to of row i into caches, and returns immediately.
+// Fetch prefetches elements [from, to) of row i into the caches of the processor. It returns immediately.
 func (p *Packed) Fetch(i, from, to int) { kernel.Fetch(p.row(i)[from:to]) }
 
 var errNotFinite = errors.New("features: a row to pack is not finite, or would not be finite after rounding")
@@ -82,8 +82,8 @@ func exponent(most float32) int {
 const blockRows = 64
 
 // Update replaces all rows by the results of f, which gets blocks of rows. The result for a row must not
-// depend on other rows. The argument how identifies f: the new hash of the matrix is a hash of the old hash
-// and how. After an error the rows are undefined.
+// depend on other rows. The bytes in the argument how must identify f, because the new [Packed.Hash] is
+// computed from the old hash and these bytes. After an error the rows are undefined.
 func (p *Packed) Update(workers int, how []byte, f func(x blas32.General) error) error {
 	was := p.Hash(workers)
 	blocks := (p.rows + blockRows - 1) / blockRows
@@ -117,8 +117,8 @@ func (p *Packed) CopyTo(dst blas32.General, workers int) {
 	parallel.Each(max(workers, 1), p.rows, func(_, i int) { p.Unpack(dense.Row(dst, i), i) })
 }
 
-// Hash returns a SHA-256 hash of the rows. For features of images the hash covers all inputs instead (see
-// [Pack]).
+// Hash returns a SHA-256 hash of the rows. For a result of the function [Pack] it returns a hash of the
+// pixels and the extractor instead.
 func (p *Packed) Hash(workers int) [sha256.Size]byte {
 	if known := p.hash.Load(); known != nil {
 		return *known

@@ -101,7 +101,7 @@ func notes(r *experiments.Result) string {
 	return text
 }
 
-// PoolWords describes the source and the cost of a drawn pool. It is empty for public rows.
+// PoolWords describes the source and cost of artificial questions. It is empty if questions are public rows.
 func PoolWords(r *experiments.Result) string {
 	switch r.PoolOf {
 	case experiments.PoolNone:
@@ -189,8 +189,8 @@ func groupsAt(r *experiments.Result, epsilon float64) (groups []string, pairs in
 	return groups, pairs
 }
 
-// Decision lists the methods that are significantly best at some targets, and the groups of methods that
-// share the first place. It is empty for fewer than two methods.
+// Decision lists, for each target, the best private method and all methods that do not differ significantly
+// from it. It is empty for fewer than two methods.
 func Decision(r *experiments.Result) string {
 	var won, tied []string // sets of methods
 	at := map[string][]string{}
@@ -242,8 +242,8 @@ func targetList(r *experiments.Result) string {
 	return strings.Join(names, ", ")
 }
 
-// leadersAt returns the most accurate private method at a target, and all methods that do not differ
-// significantly.
+// leadersAt returns the best private method at a target, and all methods that do not differ significantly
+// from it. A method that always predicts one class is best only if all methods do.
 func leadersAt(r *experiments.Result, epsilon float64) []string {
 	best := -1
 	for i, row := range r.Rows {

@@ -29,8 +29,8 @@ func (c Config) validate() error {
 	return nil
 }
 
-// BlackBox audits a mechanism on two neighbouring inputs by a [Trial]. The first quarter of the runs only
-// chooses an event.
+// BlackBox runs a mechanism on two neighbouring inputs and tests cfg.Claim on a set of outputs (see [Trial]).
+// The first quarter of the runs serves only to choose this set.
 func BlackBox[O comparable](ctx context.Context, one, two Run[O], cfg Config) (Finding, error) {
 	if err := cfg.validate(); err != nil {
 		return Finding{}, err
