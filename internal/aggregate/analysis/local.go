@@ -59,7 +59,7 @@ const maxCells = 1 << 20
 
 func perVote(sigma float64) int { return max(4, int(64*math.Min(1, 200/sigma))) }
 
-// newLocalCost finds q0 and tests two conditions on a grid of quantiles. The test is evidence, not proof.
+// newLocalCost returns a localCost, or a [*ConditionError] if no bound is known.
 func newLocalCost(sigma, order float64, classes int) (*localCost, error) {
 	// (C5): the cost grows with q. Every bound requires C5. (C6): the growth of the cost over one moved vote
 	// grows with q. Only the published theorem requires C6. The grid ends where the cost is 1e-13 of the
@@ -158,7 +158,7 @@ func (l *localCost) shifted(logQ, by float64) float64 {
 	return math.Min(0, l.logTail(logQuantile(logQ-math.Log(l.others))+by))
 }
 
-// change bounds the change of the cost by one moved vote at q.
+// change bounds how much one moved vote changes the cost of a query with q = e^logQ.
 func (l *localCost) change(logQ float64) float64 {
 	// Between q1 and q0 the bound is a constant, the plateau. Under C5 and C6 the plateau is an upper bound
 	// for every q.
@@ -169,8 +169,8 @@ func (l *localCost) change(logQ float64) float64 {
 	return math.Max(l.cost(l.upper(logQ))-cost, cost-l.cost(l.lower(logQ)))
 }
 
-// publishedProfile adds to dst[d] weight times a bound on the change at any histogram d moved votes from t.
-// The conditions of the published theorem must hold.
+// publishedProfile adds weight*bound(d) to every dst[d]. At every histogram within d moved votes of t, one
+// more moved vote changes the cost by at most bound(d).
 func (l *localCost) publishedProfile(dst []float64, t tally, weight float64) {
 	// The conditions of the published theorem must hold. For q below q1 the change is largest at the largest
 	// q within d moved votes. For q above q0 it is largest at the smallest q. Between q1 and q0 the change is
@@ -195,7 +195,7 @@ func (l *localCost) publishedProfile(dst []float64, t tally, weight float64) {
 	}
 }
 
-// cellProfile is publishedProfile with a slightly larger bound that does not need C6.
+// cellProfile is publishedProfile for costs without condition C6. Its bound is slightly larger.
 func (l *localCost) cellProfile(dst []float64, t tally, weight float64) {
 	// The bound is the largest change over all q within d moved votes, for len(dst)-1 teachers. For q >= q0
 	// the change falls with q, and the cell has index -1. All q within d votes of t are within d+1 votes of
@@ -253,8 +253,7 @@ func (l *localCost) cellBound(i int) float64 {
 
 // disagree moves one vote from the first class to the second. The first class must lead by two votes.
 func (t tally) disagree() {
-	// The first class must lead by two votes. This move raises q most, because q is convex in each distance
-	// and steepest in the smallest distance.
+	// This move raises q most, because q is convex in each distance and steepest in the smallest distance.
 	t[0]--
 	t[1]++
 }
@@ -267,8 +266,8 @@ func (t tally) agree() {
 	}
 }
 
-// thresholdProfile adds to dst[d] the largest change of the threshold test's cost by one moved vote, over all
-// largest counts in [0, n] that differ from largest by at most d.
+// thresholdProfile adds to every dst[d] the largest |cost(v+1) - cost(v)| in [0, n] for which v or v+1 is
+// within d of the argument largest. The threshold test of a query with largest count v costs cost(v).
 func thresholdProfile(dst []float64, largest, n int, threshold, sigma, a float64) {
 	low, high := max(0, largest-len(dst)), min(n, largest+len(dst))
 	costs := make([]float64, high-low+1)
@@ -330,8 +329,8 @@ func (t tally) key() string {
 	return string(b)
 }
 
-// logFlip returns a bound on log P[noisy argmax != argmax]: the sum of the probabilities with which other
-// classes overtake the largest count, and at most 1 - 1/K, the value for unlimited noise and K classes.
+// logFlip bounds log P[noisy argmax != argmax] by log min(1 - 1/K, sum of e^overtakes(gap)) for K classes.
+// The sum is over all classes but the first, and gap is the lead of the first class in votes.
 func (t tally) logFlip(overtakes func(gap float64) float64) float64 {
 	terms := make([]float64, len(t)-1)
 	for j := range terms {
@@ -340,13 +339,13 @@ func (t tally) logFlip(overtakes func(gap float64) float64) float64 {
 	return math.Min(mathx.LogSumExp(terms), math.Log1p(-1/float64(len(t))))
 }
 
-// logFlipGaussian returns the bound for Gaussian noise (Papernot et al. 2018, Proposition 7).
+// logFlipGaussian is logFlip for Gaussian noise (Papernot et al. 2018, Proposition 7).
 func (t tally) logFlipGaussian(sigma float64) float64 {
 	return t.logFlip(func(gap float64) float64 { return mathx.LogNormalCDF(-gap / (math.Sqrt2 * sigma)) })
 }
 
-// logFlipLaplace returns the bound for Laplace noise: (2 + g/scale) e^{-g/scale} / 4 for g votes (Papernot et
-// al. 2017, Lemma 4).
+// logFlipLaplace is logFlip for Laplace noise. A class overtakes a lead of g votes with probability
+// (2 + g/scale) e^{-g/scale} / 4 (Papernot et al. 2017, Lemma 4).
 func (t tally) logFlipLaplace(scale float64) float64 {
 	return t.logFlip(func(gap float64) float64 { return math.Log((2+gap/scale)/4) - gap/scale })
 }

@@ -34,9 +34,9 @@ type SanitizerConfig struct {
 	// by a factor of at most e^Beta. The charge is finite at orders below [OrderLimit]. The default is 1/(3
 	// Order).
 	Beta float64
-	// Sigma is the standard deviation of the noise, divided by the smooth sensitivity. With the default, the
-	// release costs a tenth of the worst-case cost of the queries. No Sigma costs less than a limit that
-	// depends on Beta, and the default costs at least twice this limit.
+	// Sigma is the standard deviation of the noise, divided by the smooth sensitivity. With the default,
+	// the release costs a tenth of the worst-case cost of the queries, or twice its cost at unlimited
+	// Sigma if that is more. The cost at unlimited Sigma depends on Order, Beta and Margin.
 	Sigma float64
 	// Margin times the standard deviation of the noise is added to the result. So the result is too low with
 	// probability P[N(0,1) < -Margin], one in 44 for Margin 2. Margin must be at least 0.
@@ -59,9 +59,9 @@ const (
 //
 //	cost + S Sigma (Z + Margin),   Z ~ N(0, 1)
 //
-// The result is rounded up to the grid. The term cost is the bound on the divergence at Order, summed as if
-// every query were answered, as in [Report].All. S is the smooth sensitivity of cost. In Papernot et al.
-// 2018, appendix B, Margin is 0.
+// The result is rounded up to the grid. The term cost is the sum of the bounds on the divergences of the
+// queries at Order, as if every query were answered. S is the smooth sensitivity of cost. In Papernot et
+// al. 2018, appendix B, Margin is 0.
 type Sanitizer struct {
 	cfg         SanitizerConfig
 	sensitivity *sensitivity

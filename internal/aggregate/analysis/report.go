@@ -40,7 +40,7 @@ type Report struct {
 	Unsanitized error      // reason if Sanitized is nil
 }
 
-// Epsilon is a sum of divergences as an epsilon, by two conversions, each at its best order.
+// Epsilon is a sum of Rényi divergences, converted to an epsilon in two ways, each at its best order.
 type Epsilon struct {
 	Improved, Classic           Number
 	ImprovedOrder, ClassicOrder float64 // as private as the numbers
@@ -51,9 +51,9 @@ type Epsilon struct {
 // data D.
 type Costs struct {
 	Independent, DataDependent Epsilon
-	// Claim is the epsilon that a ledger of mode "reserved" proves for the same numbers of queries and
-	// answers. It is at most Independent, and less for LNMax, whose published cost is loose. It is nil in
-	// Expected, and for noise that package aggregate cannot draw.
+	// Claim is the epsilon that a ledger of mode "reserved" proves for as many queries and answers. Claim
+	// is at most the epsilon in the field Independent. For LNMax it is less, because the published bound
+	// is loose. Claim is nil in Expected, and for noise that package aggregate cannot draw.
 	Claim *accountant.Claim
 }
 
@@ -69,9 +69,9 @@ type Expected struct {
 	Costs
 }
 
-// Realised is the cost of the threshold tests plus the cost of the released answers. Independent is what a
-// filter with one fixed order would charge. DataDependent is NOT a bound, because the votes determine which
-// queries are charged.
+// Realised is the cost of the threshold tests plus the cost of the released answers. The field Independent
+// is what a privacy filter with one fixed order would charge. The field DataDependent is NOT a bound,
+// because the votes determine which queries are charged.
 type Realised struct {
 	Answered int
 	Costs
@@ -79,7 +79,7 @@ type Realised struct {
 
 const maxTallies = 1 << 22
 
-// group is a set of equal queries. Under continuous noise the order of counts does not matter.
+// group is a set of queries with equal counts, in any order of the classes if noise is continuous.
 type group struct {
 	counts   []int
 	tally    tally
@@ -312,8 +312,8 @@ func DefaultOrders() []float64 {
 
 const blockGroups = 256
 
-// inOrder computes a result for every group on all cores, and calls take in the order of the groups. A result
-// must not depend on other groups.
+// inOrder computes one result per group on all cores, and passes the results to the function take in the
+// order of the groups. A result must not depend on other groups.
 func inOrder[T any](ctx context.Context, groups []group, worker func() (func(i int, g group) (T, error), error), take func(i int, of T)) error {
 	compute := make([]func(int, group) (T, error), min(runtime.GOMAXPROCS(0), len(groups)))
 	for w := range compute {

@@ -17,13 +17,14 @@ import (
 // sensitivity. Its order, beta and noise are chosen from the votes, so a [Sanitizer] must not use them.
 type Sanitized struct {
 	// Published follows the procedure of Papernot et al. 2018, for comparison. For Confident-GNMax it
-	// sanitises the expected cost, as if the probabilities of answers were public. Its release cost is
-	// Theorem 23, which is no bound at these betas; the accountant charges GNSS instead. If a condition of
-	// the published smooth sensitivity fails, Published is nil and Unpublished is the reason.
+	// sanitises the expected cost, as if the probabilities of answers were public. Its release cost is the
+	// formula of Theorem 23. This formula is no bound at the values of beta that the procedure tries. The
+	// accountant charges [accountant.GNSS] by another formula. If a condition of the published smooth
+	// sensitivity fails, Published is nil and Unpublished is the reason.
 	Published   *Preview
 	Unpublished error
-	// Valid sanitises the cost of all queries as if all were answered. Its release cost is a bound. It uses
-	// the smooth sensitivity of a Sanitizer, which does not need the published conditions.
+	// Valid sanitises the cost of all queries as if all were answered. Its release cost is a bound. Its
+	// smooth sensitivity is computed as in [Sanitizer.Release], and is valid even if Published is nil.
 	Valid Preview
 }
 
@@ -123,7 +124,7 @@ func (l *sensitivity) worst(ctx context.Context, groups []group, teachers int) (
 
 // publishedRelease chooses beta and noise like the code of Papernot et al. 2018.
 func publishedRelease(profile []float64, before Epsilon) Preview {
-	// 2018. It tries values of beta from 0.3/a to 0.49/a, where a is the Rényi order. For each beta, the
+	// The code tries values of beta from 0.3/a to 0.49/a, where a is the Rényi order. For each beta, the
 	// noise minimises the cost of the release, without a part that does not depend on the noise, plus two
 	// standard deviations of the released number.
 	a := before.ClassicOrder

@@ -16,25 +16,25 @@
 //	add/remove    Repeated{DiscreteGaussian{Sigma, 1}, columns}
 //	replace-one   Repeated{DiscreteGaussian{Sigma, sqrt 2}, columns}
 //
-// The edges of a [Tree] are chosen one after the other by the exponential mechanism. The score of an edge is
-// the L1 distance of its exact table to the product of the two noisy columns, scaled to the noisy number of
-// units. Given the noisy columns, this product is a constant. So a score changes by at most s = 1 if a unit
-// is added or removed, and by at most s = 2 if a unit is replaced. Scores of two edges may change in
-// different directions, so the log-ratios of a choice lie in an interval of length 2s/Scale, the epsilon of
-// one ExponentialMechanism. Then a table is released for each edge, with noise on each count. A unit is in at
-// most one cell of each table. With d columns, the edges and tables together cost, in addition to the
-// columns,
+// The edges of a [Tree] are chosen one after the other by the exponential mechanism. The score of an edge
+// is the L1 distance between its exact table and the product of the two noisy columns. This product is
+// scaled to the noisy number of units. Given the noisy columns, the product is a constant. So a score
+// changes by at most s = 1 if a unit is added or removed, and by at most s = 2 if a unit is replaced. One
+// score may rise while another falls. So the log-ratios of a choice lie in an interval of length 2s/Scale.
+// This length is the epsilon of one ExponentialMechanism. Then a table is released for each edge, with
+// noise on each count. A unit is in at most one cell of each table. With d columns, the edges and tables
+// together cost, in addition to the columns,
 //
 //	edges     Repeated{ExponentialMechanism{2s/Scale}, d-1}
 //	tables    Repeated{DiscreteGaussian{Sigma, sqrt s}, d-1}
 //
-// The second stage depends on the first through released numbers alone: noisy columns determine the groups of
-// bins and the products in the scores, and released edges determine the tables.
+// Each step depends on earlier steps through released numbers alone. Noisy columns determine the groups of
+// bins and the products in the scores. Released edges determine which pairs of columns get a table.
 //
 // # Caveats
 //
-// Bins must be declared before any row is read, because limits of bins and categories from private rows would
-// be another release. The number of units is public only under replace-one. Functions of the counts have no
-// extra cost. Use drawn rows as questions only: a tree keeps few relations between columns, so the rows are
-// no synthetic table.
+// Bins must be declared before any row is read. Bins that are computed from private rows would be another
+// release. The number of units is public only under replace-one. Functions of the counts have no extra
+// cost. Use drawn rows as questions only: a tree keeps few relations between columns, so the rows are no
+// synthetic table.
 package marginals

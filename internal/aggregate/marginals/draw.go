@@ -53,11 +53,10 @@ func (c *Counts) Weights() [][]float64 {
 	return weights
 }
 
-// Draw returns the bins of rows that are drawn along the tree, or nil if there is no tree. The first column
-// is drawn from its noisy counts. Each further column is drawn from its table with a drawn column. Tables are
-// projected to masses like columns. A row of a table without mass is replaced by the noisy masses of the
-// column. The bin within a group is drawn from the noisy column. The result is a public function of the
-// counts and of the number of rows.
+// Draw returns the bins of rows that are drawn along the tree, or nil if there is no tree. The first
+// column is drawn from its noisy counts. For each further column, a group of bins is drawn from the noisy
+// table of this column and a drawn column. The bin within a group is drawn from the noisy column. The
+// result is a public function of the counts and of the number of rows.
 func (c *Counts) Draw(rows int) [][]int {
 	if c == nil || c.Pairs == nil {
 		return nil
@@ -100,7 +99,7 @@ func (c *Counts) Draw(rows int) [][]int {
 						given[a][b] = masses[b*len(given)+a]
 					}
 				}
-				if total(given[a]) == 0 {
+				if total(given[a]) == 0 { // no counts: ignore the drawn column
 					given[a] = c.masses[to]
 				}
 			}

@@ -15,8 +15,8 @@ import (
 // PoolShare is the fraction of a budget for the counts of a pool. Counts need little budget.
 const PoolShare = 0.1
 
-// These fractions divide PoolShare if there is a tree. They were chosen on digits, flchain, gss, satellite
-// and waveform.
+// These fractions divide PoolShare if there is a tree. They were chosen on the data sets digits, flchain,
+// gss, satellite and waveform.
 const (
 	partOfColumns = 0.3
 	partOfEdges   = 0.2
@@ -101,7 +101,7 @@ func (p *Pool) Event() accountant.Event {
 	return accountant.Composed{Events: append([]accountant.Event{p.columns.Event()}, p.tree.Events()...)}
 }
 
-// String identifies the pool by its columns, the edges of their bins and its events.
+// String identifies the pool by its events and by the names of its columns and bins.
 func (p *Pool) String() string {
 	text := fmt.Sprintf("%+v", p.Events())
 	for j := range p.Bins {
@@ -114,8 +114,8 @@ func (p *Pool) String() string {
 // Describe returns the name of a column and the names of its bins.
 type Describe func(column int) (name string, bins []string)
 
-// Stages returns the stages that release the counts, without paths. The function cells returns the private
-// cells. Counts are complete after the last stage.
+// Stages returns the stages that release the counts. The caller sets the field Out of each stage. The
+// function cells returns the private cells. Counts are complete after the last stage.
 func (p *Pool) Stages(cells func() [][]int) ([]run.Stage, *Counts) {
 	c, describe := &Counts{}, p.Describe
 	key := func(key rng.Key) rng.Key { return key.Derive("marginals") }

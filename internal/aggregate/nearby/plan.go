@@ -1,4 +1,4 @@
-// Package nearby plans votes of private units at nearby public rows, and releases the labels. Package
+// Package nearby labels public rows by votes of nearby private units, and plans these votes. Package
 // [neighbours] has the mechanisms and their guarantee. A plan depends only on public numbers.
 package nearby
 
