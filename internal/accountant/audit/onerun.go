@@ -80,8 +80,8 @@ func OneRun(g Guesses, claim Claim, alpha float64) (Finding, error) {
 }
 
 // Guess makes guesses from scores, which should be large for records in the data. It guesses "in" for the
-// records with the largest scores, and "out" for as many records with the smallest scores. It uses the
-// argument in only to count the correct guesses.
+// records with the largest scores, and "out" for as many records with the smallest scores. The coins
+// `in` serve only to count the correct guesses.
 func Guess(scores []float64, in []bool, guesses int) (Guesses, error) {
 	g := Guesses{Canaries: len(scores), Made: guesses}
 	if len(in) != len(scores) || guesses%2 != 0 {

@@ -6,12 +6,12 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Pairs counts pairs of runs by the runs in which an event happened. The first run of a pair is on one input,
-// and the second run is on a neighbour.
+// Pairs counts pairs of runs: with an event in both runs, only in the first, only in the second, or in
+// neither. The first run of a pair is on one input, and the second run is on a neighbour.
 type Pairs struct {
 	Both, First, Second, Neither int
 
-	wealth []float64 // logarithm of the wealth of the gambler against each epsilon k/perUnit, after all bets
+	wealth []float64 // logarithm of the wealth (see Bet) against each epsilon k/perUnit
 }
 
 const (
@@ -19,7 +19,7 @@ const (
 	largest = 16 // epsilon; with 2^31 pairs no larger bound is possible
 )
 
-// Add counts one pair. The arguments report whether the event happened in its runs.
+// Add counts one pair. The arguments report whether the event happened in the first and in the second run.
 func (p *Pairs) Add(first, second bool) {
 	switch {
 	case first && second:
@@ -36,16 +36,16 @@ func (p *Pairs) Add(first, second bool) {
 func (p *Pairs) total() int { return p.Both + p.First + p.Second + p.Neither }
 
 // Bet adds a batch of pairs. The arguments p1 and q1, in (0, 1), estimate the probabilities of the event in
-// the first and in the second run. They must come from earlier pairs.
+// the first and in the second run. The estimates must come from earlier pairs.
 //
 // If a mechanism is (epsilon, delta)-private, then the true probabilities (p, q) are in the set H of all
-// points with p <= e^epsilon q + delta and 1-q <= e^epsilon (1-p) + delta. A gambler against epsilon starts
-// with 1. A pair multiplies this wealth by A B, the likelihood ratio of (p1, q1) to (p0, q0), the point of H
-// that is nearest by Kullback-Leibler divergence. A is the ratio of the first run, and B that of the second
-// run. Because H is convex, the expectations of A and B have a sum of at most 2 everywhere in H, so their
-// product is at most 1. The product is the expectation of A B if the runs are independent (Turner, Ly and
-// Grünwald 2024). Hence the wealth reaches 1/alpha with probability at most alpha (Ville 1939), although
-// earlier pairs choose the event.
+// points with p <= e^epsilon q + delta and 1-q <= e^epsilon (1-p) + delta. Let (p0, q0) be the point of H
+// nearest to (p1, q1) by Kullback-Leibler divergence. Let A be the likelihood ratio of p1 to p0 in the first
+// run, and B that of q1 to q0 in the second. The wealth against epsilon is the product of A B over all pairs.
+//
+// H is convex, so E[A] + E[B] <= 2 for all (p, q) in H. Hence E[A] E[B] <= 1. If the runs are independent,
+// E[A] E[B] = E[A B] (Turner, Ly and Grünwald 2024). So the wealth reaches 1/alpha with probability at most
+// alpha (Ville 1939), even if earlier pairs choose the event.
 func (p *Pairs) Bet(batch Pairs, p1, q1, delta float64) {
 	if p.wealth == nil {
 		p.wealth = make([]float64, largest*perUnit+1)
@@ -61,10 +61,11 @@ func (p *Pairs) Bet(batch Pairs, p1, q1, delta float64) {
 	}
 }
 
-// LowerBound returns the largest epsilon k/perUnit up to which every gambler has at least 1/alpha, or 0. At
-// the true epsilon, or just above it, there is one gambler. So with probability at least 1 - alpha, the bound
-// is correct after every batch at once, and an audit may stop at any time.
+// LowerBound returns the largest multiple of 1/perUnit such that the wealth against it and against every
+// smaller multiple is at least 1/alpha, or 0. This is a lower bound on epsilon. With probability at least
+// 1 - alpha, it is correct after every batch at once, and an audit may stop at any time.
 func (p *Pairs) LowerBound(alpha float64) (epsilon float64) {
+	// The bound exceeds the true epsilon only if the wealth against the next multiple above reaches 1/alpha.
 	for k, log := range p.wealth {
 		if log < 1e-9-math.Log(alpha) { // 1e-9 is for rounding
 			break
@@ -74,7 +75,7 @@ func (p *Pairs) LowerBound(alpha float64) (epsilon float64) {
 	return epsilon
 }
 
-// nearest returns the point of H that is nearest to (p1, q1). The argument growth is e^epsilon.
+// nearest returns the point (p0, q0) of [Pairs.Bet]. The argument growth is e^epsilon.
 func nearest(p1, q1, growth, delta float64) (p0, q0 float64) {
 	within := func(p, q float64) bool { return p <= growth*q+delta }
 	more, less := within(p1, q1), within(1-q1, 1-p1) // the two conditions
@@ -93,9 +94,9 @@ func nearest(p1, q1, growth, delta float64) (p0, q0 float64) {
 	return 1 - meet, meet
 }
 
-// onLine returns the nearest point with p = growth q + delta. There the divergence has the derivative 0.
+// onLine returns the point of the line p = growth q + delta that is nearest to (p1, q1).
 func onLine(p1, q1, growth, delta float64) (p, q float64) {
-	rising := func(q float64) bool {
+	rising := func(q float64) bool { // the divergence grows with q
 		p := growth*q + delta
 		return growth*(p-p1)/(p*(1-p))+(q-q1)/(q*(1-q)) > 0
 	}

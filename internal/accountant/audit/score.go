@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// Outcome is the output of one run: labels, of which some may be equal, and named numbers.
+// Outcome is the output of one run: labels, which may repeat, and numbers with names.
 type Outcome[F comparable] struct {
 	Labels  []F
 	Numbers map[F]float64
 }
 
-// Event contains all outcomes whose score, the sum of their features' weights, is at least a limit. A feature
-// is a label, or that a number is at least its median, or below it. A weight estimates how much a feature
-// changes the logarithm of the likelihood ratio. For independent features the best events have this form
-// (Neyman, Pearson).
+// Event contains all outcomes with a score of at least a limit. A feature of an outcome is a label, or the
+// fact that a number is below its median, or the fact that it is not. The score is the sum of the weights of
+// all features. A weight estimates how much a feature changes the logarithm of the likelihood ratio. For
+// independent features the best events have this form (Neyman, Pearson).
 type Event[F comparable] struct {
 	Swapped bool    // the event is more probable on the second input
 	Value   float64 // expected lower bound, for comparisons
@@ -56,7 +56,8 @@ func (e *Event[F]) score(o Outcome[F]) (sum float64) {
 	return math.Round(sum*1e6) / 1e6 // the order of the features does not matter
 }
 
-// contains reports whether the event happened in both runs of pair i, the likelier one first.
+// contains reports for each run of pair i whether the event happened. The first result is for the input on
+// which the event is more probable.
 func (e *Event[F]) contains(runs [2][]Outcome[F], i int) (on, beside bool) {
 	on, beside = e.score(runs[0][i]) >= e.limit, e.score(runs[1][i]) >= e.limit
 	if e.Swapped {
@@ -89,11 +90,11 @@ func (e Event[F]) String() (name string) {
 	return name
 }
 
-// learn chooses an event for tests with the given number of pairs, from earlier pairs. Weights fit the
-// outcomes that they come from too well. Unless features are few, learn therefore takes the weights from one
-// half of the pairs and the limit from the other half.
+// learn chooses an event from pairs of runs. The argument tests is the expected number of later pairs that
+// test the event.
 func learn[F comparable](runs [2][]Outcome[F], delta, alpha float64, tests int) (best Event[F]) {
 	e, scored := estimated(runs), runs
+	// Unless features are few, weights and limit use different halves of the pairs, against overfitting.
 	if n := len(runs[0]); 100*len(e.weights) > n {
 		e = estimated([2][]Outcome[F]{runs[0][:n/2], runs[1][:n/2]})
 		scored = [2][]Outcome[F]{runs[0][n/2:], runs[1][n/2:]}

@@ -19,8 +19,8 @@ func (t *Trial[F]) Add(first, second Outcome[F]) {
 // Learn chooses the event from all pairs so far.
 func (t *Trial[F]) Learn() { t.Event = learn(t.Runs, t.Claim.Delta, t.Alpha, t.Most) }
 
-// Test tests the claim with pairs of runs that more adds. It ends when more adds no pair or returns an error.
-// The arguments of more are the wanted number of pairs and the bound so far.
+// Test tests the claim with new pairs of runs. Each call more(n, bound) should call [Trial.Add] for about n
+// pairs, where bound is the lower bound on epsilon so far. Test ends when a call adds no pair or fails.
 func (t *Trial[F]) Test(more func(n int, bound float64) error) (Finding, error) {
 	f := Finding{Claim: t.Claim, Alpha: t.Alpha}
 	t.Learn()

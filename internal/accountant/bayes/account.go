@@ -60,12 +60,12 @@ func New(cfg Config) (*Account, error) {
 // slack is the factor by which float32 rounding may raise a distance above Bound.
 const slack = 1 + 0x1p-16
 
-// Add adds a step. A distance is the norm by which one record of the data distribution changes the step's
-// sum. A distance above Config.Bound is an error. With fewer than two distances and Config.Bound set, Add
-// does the same as [Account.AddUnseen]. On an error it adds nothing.
+// Add adds a step. A distance is the norm of the change of the step's sum if one record of the data
+// distribution is removed. A distance above Config.Bound is an error. With fewer than two distances and
+// Config.Bound set, Add does the same as [Account.AddUnseen]. On an error it adds nothing.
 func (a *Account) Add(s Step, distances []float64) error { return a.AddRepeated(s, distances, 1) }
 
-// AddRepeated is several calls of Add with the same arguments.
+// AddRepeated has the effect of several equal calls of Add, but Figure.Distances counts the distances once.
 func (a *Account) AddRepeated(s Step, distances []float64, times int) error {
 	if err := s.validate(); err != nil {
 		return err
@@ -208,14 +208,14 @@ type Config struct {
 	// Steps is the planned number T of steps. The cost of each step depends on T, so T must be fixed in
 	// advance. An account may contain fewer than T steps.
 	Steps int
-	// Delta is delta_mu, in (0, 1). It includes Steps x orders x Failure, the probability that any estimate
-	// fails.
+	// Delta is delta_mu of the package comment, in (0, 1). It includes Steps x orders x Failure, the
+	// probability that any estimate fails.
 	Delta float64
 	// Orders are the orders lambda to try, from 1 to MaxOrder. The default is DefaultOrders. The orders must
 	// be fixed in advance, because the estimate at each order may fail.
 	Orders []int
-	// Failure is the probability that the estimate of one step at one order fails. The default makes all
-	// failures together a tenth of Delta. Steps x orders x Failure must be below Delta.
+	// Failure is the probability that the estimate of one step at one order fails. The product
+	// Steps x orders x Failure must be below Delta. By default this product is Delta/10.
 	Failure float64
 	// Estimator bounds the mean from a sample. The default is Bernstein.
 	Estimator Estimator
@@ -263,7 +263,7 @@ func (c Config) complete() (Config, error) {
 
 func (c Config) failures() float64 { return float64(len(c.Orders)) * float64(c.Steps) * c.Failure }
 
-// Estimator selects the upper limit on the mean of e^(T K) that is computed from a sample of distances.
+// Estimator selects an upper limit on the mean of e^(T K(d)), computed from a sample of distances d.
 type Estimator int
 
 const (
@@ -272,8 +272,7 @@ const (
 	//
 	//	mean + sqrt(2 V ln(2/f)/m) + 7 R ln(2/f)/(3 (m-1))
 	//
-	// V is the sample variance, m the sample size, and R the range of the averaged values, which follows from
-	// Bound.
+	// The sample has m values e^(T K(d)), with sample variance V and upper bound R = e^(T K(Bound)).
 	Bernstein Estimator = iota
 	// StudentT is the estimator of the paper, with the factor T, which equation 14 of the paper omits:
 	//

@@ -14,8 +14,8 @@
 //
 //	c = log(E e^(T K(d)))/T
 //
-// The unknown mean E is replaced by an upper limit from a sample, which is too low with probability at most
-// Failure. Then, by Markov's inequality,
+// The unknown mean E is replaced by an upper limit from a sample. This limit is too low with probability at
+// most Failure. Then, by Markov's inequality,
 //
 //	eps_mu = min over lambda of (sum of c - log(delta_mu - orders x T x Failure))/lambda.
 //
@@ -237,7 +237,7 @@ type form struct {
 	Caveats      []string  `json:"caveats"`
 }
 
-// MarshalJSON writes an object that describes the number, not a plain number.
+// MarshalJSON writes an object with the bound, all fields and the [Caveats].
 func (f Figure) MarshalJSON() ([]byte, error) {
 	out := form{
 		Schema: Schema, Private: true, Mu: opaque.Open(f.mu), Estimate: opaque.Open(f.estimate),

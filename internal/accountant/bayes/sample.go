@@ -9,13 +9,13 @@ import (
 
 const lanes = 32
 
-// Omitting it raises a cost by at most 1e-20 per distance. There are about 10^3 terms and 10^6 distances.
+// Omitting a term raises a cost by at most 1e-20 per distance. There are about 10^3 terms and 10^6 distances.
 
-// A term that is below a moment times negligible is omitted.
+// A term is omitted if its share of the moment is below negligible.
 const negligible = 1e-20
 
-// block holds factors for all orders. Row k has 1 - e^(-k(k-1)s/2) for each distance below the reference by
-// s.
+// block holds factors for all orders. Let s be the difference of the squares of the reference distance and of
+// a distance, divided by the variance of the noise. Row k has 1 - e^(-k(k-1)s/2) for each distance.
 type block [][lanes]float64
 
 // fill computes all rows from the values s >= 0. Unused lanes must be 0.
@@ -76,7 +76,7 @@ func (l *law) costs(r float64) []float64 {
 	return costs
 }
 
-// shortfall sets z[i] to 1 - e^(K_i - K), for the cost K at the reference and the cost K_i at distance i.
+// shortfall sets z[i] to 1 - e^(K_i - K). K_i is the cost at distance i, and K at the reference distance.
 func shortfall(z *[lanes]float64, terms []term) {
 	// This is a weighted mean of rows with values in [0, 1], so it cannot overflow.
 	for i := 0; i <= lanes-8; i += 8 {
@@ -195,12 +195,10 @@ func (s spread) deviations() float64 {
 	return math.Max(0, s.squares+s.lostSquares-off*off/float64(s.n))
 }
 
-// Let X_i = e^(T K_i), and let X be this value at the reference. The numbers of spread are 1 - X_i/X, and
-// cost is log(X)/T.
-
-// shortfalls describes a sample of distances at one order.
+// shortfalls summarises the numbers 1 - X_i/X for a sample of distances i at one order. Let X_i be
+// e^(T K_i), for the cost K_i at distance i. X is the same at the reference distance.
 type shortfalls struct {
-	cost float64
+	cost float64 // log(X)/T
 	spread
 }
 
@@ -261,7 +259,7 @@ func (ref *reference) scan(squares []float64, steps int) []shortfalls {
 	return out
 }
 
-// logMean returns log(mean(X_i) + extra X)/T of shortfalls, rounded up by its arithmetic error.
+// logMean returns log(mean(X_i) + extra X)/T for T steps and the X_i and X of [shortfalls]. It is rounded up.
 func (s shortfalls) logMean(extra float64, steps int) float64 {
 	// Let W be the mean of shortfalls. The cost is K + log1p(extra - W)/T. To cover the relative error of W,
 	// arithmetic x W is added to the argument. In the fast case of power, 1 - z has an error of 2^-53. Each

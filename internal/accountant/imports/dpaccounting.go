@@ -15,8 +15,9 @@ import (
 //	    event=GaussianDpEvent(noise_multiplier=1.0)), count=1000)
 //
 // Arguments must be named. The relation is add_remove, unless the input has a RandomizedResponseDpEvent or a
-// SampledWithoutReplacementDpEvent, which need replace_one. With replace_one, Gaussian, Laplace, discrete
-// Laplace and Poisson sampled events are errors: a clipped sum can then change by twice the clipping norm.
+// SampledWithoutReplacementDpEvent, which need replace_one. If the relation is replace_one, events
+// with Poisson sampling or with Gaussian, Laplace or discrete Laplace noise are errors. Their noise is
+// relative to a clipping norm, but a replaced record can change a clipped sum by twice this norm.
 func DPAccounting(r io.Reader) (accountant.Schedule, error) {
 	v, err := readValue(r)
 	if err != nil {

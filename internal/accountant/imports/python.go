@@ -353,7 +353,7 @@ func (a *arguments) events(b *builder) []accountant.Event {
 // NaN, and excessive size or depth.
 var ErrSyntax = errors.New("imports: cannot be read")
 
-// UnsupportedError reports a class that no event equals. It matches accountant.ErrUnsupportedEvent.
+// UnsupportedError reports an input without an equivalent event. It matches accountant.ErrUnsupportedEvent.
 type UnsupportedError struct {
 	Class  string // without module name
 	Reason string

@@ -2,9 +2,9 @@
 // queries on the actual votes with the worst-case cost on any votes.
 //
 // If nearly all teachers agree, noise and one changed vote hardly affect the answer. On such votes the Rényi
-// divergence is far below the worst case, which a ledger charges. [Analyze] computes two sums over the
-// queries: of published bounds on this divergence, and of its exact values. It also estimates the cost of
-// publishing the first sum:
+// divergence is far below the worst case, which a ledger charges. [Analyze] adds up published bounds on this
+// divergence over all queries, and separately its exact values. It also estimates the cost of publishing the
+// sum of the bounds:
 //
 //	m, err := analysis.Of("confident", map[string]float64{"threshold": 200, "sigma1": 150, "sigma2": 40})
 //	r, err := analysis.Analyze(ctx, m, votes, analysis.Options{Delta: 1e-5})
@@ -38,9 +38,9 @@
 // [Sanitizer.Release] costs one accountant.GNSS event. Its noise is an exact normal variable, which is
 // rounded to a public grid and never to a float64. The standard deviation is proportional to a smooth bound
 // on the sensitivity of the cost (Nissim, Raskhodnikova, Smith 2007; Papernot et al. 2018, appendix B). The
-// smooth bound covers teachers that change their vote, start to abstain or stop abstaining. It is valid if
-// the cost grows with the bound on the probability that noise changes the answer. The slack for rounding is
-// tested, not proven.
+// smooth bound covers teachers that change their vote, start to abstain or stop abstaining. Let q bound
+// the probability that noise changes the answer. The smooth bound is valid if the cost grows with q. It is
+// raised slightly to cover rounding errors. The amount is tested, not proven.
 //
 // Noise is continuous, as in the papers. With Options.IntegerNoise, the exact divergences are those of the
 // integer noise and the tie rule of package aggregate. At a sigma below 3 votes, these divergences can exceed
@@ -61,9 +61,9 @@
 // another bound on the sensitivity. At orders above about 1/(4 Beta) the published cost of a release is too
 // small, so accountant.GNSS is charged.
 //
-// A released cost is one-sided, too, and no guarantee for the votes. With few queries it is rarely much below
-// the worst case. With 640 queries, 250 teachers, sigma 40, delta 1e-5 and the defaults, the released epsilon
-// is 3.8, the worst case 4.2, and the private cost without noise 2.0.
+// A released cost covers only the direction D_a(M(h)||M(h')), and is no guarantee for the votes. With few
+// queries it is rarely much below the worst case. For 640 queries, 250 teachers, sigma 40, delta 1e-5 and the
+// defaults, the released epsilon is 3.8, the worst case 4.2, and the private cost without noise 2.0.
 //
 // For LNMax the published data-independent cost exceeds the charge of a ledger, because the curve of
 // accountant.LNMax is tighter.

@@ -9,8 +9,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// lattice implements laws for the integer noise of package aggregate. The lowest class wins a tie, so counts
-// must be in the order of the classes.
+// lattice implements [laws] for the integer noise of package aggregate. The lowest class wins a tie, so
+// counts must be in the order of the classes.
 type lattice struct {
 	logProb func(k int64) float64 // log probability of noise k on a count
 	scale   float64               // standard deviation or scale of the noise
@@ -40,7 +40,7 @@ func newLaplaceLattice(scale float64) (*lattice, error) {
 	return &lattice{logProb: noise.LogProb, scale: noise.Scale(), reach: 40, deepest: 690}, nil
 }
 
-// IntegerNoiseError reports that tables for integer noise would be too large or underflow. It is private.
+// IntegerNoiseError reports that tables for integer noise are too large or underflow. It can reveal votes.
 type IntegerNoiseError struct {
 	Scale  float64 // scale of the noise, in votes
 	Spread float64 // difference of the largest and the least count of a query, in votes

@@ -50,7 +50,7 @@ type localCost struct {
 	// If the cost grows with q, the bound follows from the costs at both ends of the cell and one moved vote
 	// away from them.
 
-	// cells[i] bounds the change if the quantile of q is between z0 + i step and z0 + (i+1) step.
+	// cells[i] bounds the change for q = (K-1) P[N(0,1) > z], with z from z0 + i step to z0 + (i+1) step.
 	cells    []float64
 	z0, step float64
 }
