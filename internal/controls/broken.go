@@ -198,8 +198,7 @@ func brokenSGD() []Target {
 	}, fixedBatches()...)
 }
 
-// batchClipped is a model that clips the mean gradient of a batch. The sum may then have n times the clip
-// norm.
+// batchClipped is a model that clips the mean gradient of a batch.
 type batchClipped struct{ dpsgd.Model }
 
 func (m batchClipped) Worker() dpsgd.Worker { return batchClippedWorker{m.Model.Worker()} }
@@ -327,8 +326,8 @@ func halfLines(survival func(float64) float64) []float64 {
 	return append(law, math.Log1p(-above))
 }
 
-// Permute-and-flip and the exponential mechanism have epsilon 2/flipScale. Only the second has log-ratios in
-// an interval of that length.
+// Permute-and-flip and the exponential mechanism have epsilon 2/flipScale. Only the exponential mechanism has
+// bounded range 2/flipScale (Durfee, Rogers 2019).
 const flipScale, flips = 10.0, 500
 
 var exponential = profile(accountant.Repeated{
@@ -339,7 +338,7 @@ func permuteAndFlip(lead float64) []float64 {
 	return binomial(flips, math.Log(p/(1-p)))
 }
 
-// anyOrder returns a mechanism of at most two steps, which continues while the cost at some Rényi order fits.
+// anyOrder returns a mechanism of at most two steps with an invalid privacy filter.
 func anyOrder() laws {
 	// It continues while the cost at Rényi order 6 or at order 32 fits epsilon 2 at delta 0.01. Every path
 	// fits, but the mechanism's delta at epsilon 2 is 0.0137. Whitehouse et al. 2023 give valid filters.

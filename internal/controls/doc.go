@@ -1,5 +1,5 @@
-// Package controls audits every mechanism of the toolkit and known mistakes with such mechanisms. The tests
-// are in package internal/accountant/audit.
+// Package controls audits every mechanism of the toolkit and known mistakes with such mechanisms. Package
+// internal/accountant/audit contains the statistical tests.
 //
 //	results, err := controls.Run(ctx, controls.Default(), controls.Options{Key: key, Alpha: 1e-4})
 //
@@ -14,6 +14,6 @@
 //
 // # Caveats
 //
-// A claim that is not refuted is not proved (see package audit). Each target has one pair of neighbouring
-// inputs, or enumerates one small world. The tests of the mechanisms enumerate more.
+// A claim that is not refuted is not proved (see package audit). Each target audits one pair of neighbouring
+// inputs, or a small set of such pairs. The tests of the mechanisms enumerate more pairs.
 package controls

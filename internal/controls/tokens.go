@@ -11,8 +11,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// tokenInput is one question over 1,000 tokens. Votes for tokens 1, 2, ... are given, and scores of these
-// tokens.
+// tokenInput is one question over 1,000 tokens. Token i+1 has votes[i] votes and the score votes[i].
 func tokenInput(votes ...int64) tokens.Input {
 	in := tokens.Input{Counts: tokens.Counts{Size: 1000, Votes: votes}, Public: 1, Scores: votes}
 	for i := range votes {
@@ -119,7 +118,7 @@ func onlyListed(votes []int64) side[int] {
 	})
 }
 
-// drawnBySeed returns runs that are functions of two noises of standard deviation 2.
+// drawnBySeed returns runs that draw two noise values of standard deviation 2 and return of(noise).
 func drawnBySeed[O comparable](of func(noise [2]int64) O) side[O] {
 	return func(key rng.Key, _ int) audit.Run[O] {
 		noise, stream := must(rng.NewDiscreteGaussian(2)), key.Stream()

@@ -31,7 +31,7 @@ type Plan struct {
 	Silos     int     `json:"silos_per_unit,omitempty"`       // number of silos that may count one unit; 0 means 1
 }
 
-// ForTraining describes the use of a file of labels by votes at the nearest questions.
+// ForTraining describes the use of labels if each unit votes at its nearest questions.
 const ForTraining = "for training a student, not for people: few units vote at a question, so many labels may be wrong"
 
 func (p Plan) Note() string {
@@ -91,8 +91,8 @@ const (
 	sampledMostNear = 1000
 )
 
-// Sampled plans a Poisson sample of the units for each question, and votes by the nearest units in the
-// sample.
+// Sampled plans private k-NN: each question has its own Poisson sample of the units. The nearest units in the
+// sample vote.
 func Sampled(ctx context.Context, t Task) (Plan, error) {
 	near := min(nearShare*float64(t.Units)/float64(t.Classes), sampledMostNear)
 	k := max(1, int(sampledShare*near))

@@ -1,5 +1,5 @@
-// Package regime compares noisy argmax and stability methods by the gap between the two largest counts that
-// each needs for reliable answers. It uses only public numbers, no votes.
+// Package regime compares noisy argmax and stability methods by public numbers, without votes. A method is
+// better if it needs a smaller gap between the two largest counts for reliable answers.
 package regime
 
 import (
@@ -65,7 +65,7 @@ func (a Advice) Feasible(m Method) bool { return m.GapNeeded <= float64(a.Regime
 // The gap that noisy argmax needs grows like the square root of the number of queries. Stability methods need
 // a distance of about log(queries/delta)/epsilon moved votes, and a gap of two for each moved vote. So noisy
 // argmax is better if queries are few, because noise is then small. It is also better if many queries are
-// unstable, because each refusal counts against Unstable.
+// unstable, because a sparse vector stops after r.Unstable refusals.
 func Advise(ctx context.Context, r Regime) (Advice, error) {
 	return advise(ctx, r, claims(accountant.ByAuto))
 }
@@ -175,8 +175,8 @@ func leastAbove(enough func(x float64) bool) float64 {
 }
 
 // StabilityWinsFrom returns the least number of queries at which stable-svt needs a smaller gap than noisy
-// argmax, or 0 above 2^40. The result may be 20 % too large. At every number of queries, stable-svt may
-// refuse r.Unstable.
+// argmax. If that number exceeds 2^40, the result is 0. The result may be 20 % too large. For any number of
+// queries, r.Unstable is the number of refusals that stable-svt allows.
 func StabilityWinsFrom(ctx context.Context, r Regime) (int, error) {
 	r, err := r.withDefaults()
 	if err != nil {
@@ -256,9 +256,9 @@ func mstabLaplaceRegime(ctx context.Context, r Regime, account accountant.AutoCo
 	return r.mstab(ctx, account, stable.MStabLaplace, stability.Laplace, r.Delta/2)
 }
 
-// mstabGaussianRegime returns the performance of MStab with Gaussian noise and the best part of delta for
-// releases at distance 0.
+// mstabGaussianRegime returns the performance of MStab with Gaussian noise.
 func mstabGaussianRegime(ctx context.Context, r Regime, account accountant.AutoConfig) (Method, error) {
+	// A share of delta is for releases at distance 0. The best share minimises the needed distance.
 	least, best := math.Inf(1), 0.0
 	renyi := account
 	renyi.Method = accountant.ByRDP // fast; the fraction hardly depends on the accountant

@@ -18,8 +18,7 @@ type Task struct {
 	Queries   int     // number of queries
 	Failures  int     // MSvec, SVT: refusals after which the run stops
 	Delta     float64 // probability that a run releases an unstable answer
-	// Noise is stability.Laplace or stability.Gaussian for MStab. By default the noise with the smaller
-	// distance is chosen.
+	// Noise is stability.Laplace or stability.Gaussian for MStab. If it is 0, Fit chooses one of them.
 	Noise stability.Noise
 	// Fit minimises the distance at which an answer has the probability Success. The default is 0.95.
 	Success float64
@@ -32,9 +31,10 @@ const (
 	mostNoise  = 0x1p16
 )
 
-// Fit returns the config with the least noise that least accepts. MStab may have Laplace or Gaussian noise,
-// and SVT may divide its noise differently between threshold and queries. Fit returns the config with the
-// smallest distance. If no noise fits any config, the error matches ErrNoFit.
+// Fit returns a config for t with the least noise that fits a budget (see [aggregate.LeastNoise]). MStab may
+// have Laplace or Gaussian noise, and SVT may divide its noise differently between threshold and queries. Of
+// these configs, Fit returns the one that answers at the smallest distance (see Task.Success). If no noise
+// fits any config, the error matches ErrNoFit.
 func Fit(t Task, least aggregate.LeastNoise) (Config, error) {
 	if t.Success == 0 {
 		t.Success = 0.95
@@ -155,7 +155,7 @@ func (t Task) mstab(sigma, scale float64) (Config, error) {
 	return Config{Mechanism: MStab, Sigma: sigma, Scale: scale, Threshold: m.Threshold(), Queries: t.Queries}, nil
 }
 
-// msvec returns an MSvec config with the least threshold whose failures cost at most Delta.
+// msvec returns the MSvec config with the least threshold for which the failure probability is at most Delta.
 func (t Task) msvec(lambda float64) (Config, error) {
 	m, err := svt.NewMSvec(svt.MSvecConfig{Lambda: lambda, Failures: t.Failures})
 	if err != nil {
@@ -203,8 +203,8 @@ func Balanced(epsilon, delta float64, failures int, beta float64) (Config, error
 }
 
 // Sparse returns a sparse vector for a budget of epsilon and t.Delta. The argument name selects mechanism and
-// noise. SVT refuses stable answers with probability at most refusal. If no noise fits, the error matches
-// [accountant.ErrNoBracket].
+// noise. For SVT, the argument refusal bounds the probability that a stable answer is refused. If no noise
+// fits, the error matches [accountant.ErrNoBracket].
 func Sparse(name string, epsilon float64, t Task, refusal float64, least aggregate.LeastNoise) (cfg Config, err error) {
 	switch name {
 	case SVT:
