@@ -33,7 +33,7 @@ type Card struct {
 	Extractor string        `json:"extractor,omitempty"` // name of the extractor; empty for features with statistics
 	// Encoder encodes the columns of a table. It was fitted on public rows.
 	Encoder *dataset.Encoder `json:"encoder,omitempty"`
-	// Reading is the schema for reading new rows, if it was fitted on public rows.
+	// Reading is the schema of new rows, fitted on public rows. If there is no such schema, Reading is nil.
 	Reading *dataset.Schema `json:"reading,omitempty"`
 	// Epsilon is a certified upper bound for this model alone, at Delta, for one added or removed Unit. It is
 	// nil for a model without privacy.
@@ -171,8 +171,8 @@ func predict(outputs []float32) (Prediction, error) {
 }
 
 // Accuracy returns the fraction of rows of set whose predicted class is right. Classes are compared by name.
-// A class that the model does not have is wrong. If the set has no rows, no labels or no class of the
-// model, no accuracy is known, and the second result is false.
+// A row counts as wrong if the model does not have the class of this row. The result known is false if set
+// has no labels, or if no class of set is a class of the model.
 func (m *Model) Accuracy(classes []int, set dataset.Set) (accuracy float64, known bool) {
 	of := make([]int, len(set.Classes)) // index of each class in the model
 	for k, name := range set.Classes {

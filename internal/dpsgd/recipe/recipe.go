@@ -209,14 +209,14 @@ func statistics(s Shape) charged.Config {
 	return c
 }
 
-// batch is the expected batch size for batch records or more (De et al. 2022).
+// batch is the expected batch size if there are at least 8192 records (De et al. 2022).
 const batch = 8192
 
 func samplingProbability(batch float64, records int) float64 {
 	return math.Min(1, batch/float64(records))
 }
 
-// protected returns the training settings for a private model of pixels or of rows of norm sqrt(columns).
+// protected returns the training settings with privacy.
 func (r Recipe) protected(s Shape, columns int, epsilon float64) dpsgd.Config {
 	// A row of large norm has a gradient of large norm. At clip norm 0.1, almost every record contributes a
 	// vector of the clip norm, even if the record is classified well. The weights then grow as in a
@@ -249,18 +249,18 @@ func (r Recipe) protected(s Shape, columns int, epsilon float64) dpsgd.Config {
 			step = 220 * budget
 			c.Steps = 100
 		}
-		c.LearningRate = step / (c.ClipNorm * math.Sqrt(float64(columns)))
+		c.LearningRate = step / (c.ClipNorm * math.Sqrt(float64(columns))) // a row has norm sqrt(columns)
 	}
 	return c
 }
 
-// tableRate returns the learning rate for a table at which the noise of a logit has standard deviation 2.
+// tableRate returns the learning rate for a table.
 func tableRate(c dpsgd.Config, records, norm int, epsilon float64) float64 {
 	// The argument norm is the squared norm of a row. The noise of all steps together has a standard
 	// deviation of about Steps/(0.27 epsilon^0.87 records), at a delta near 1e-5 and clip norm 1. The
 	// constants were fitted on the tables FIT of experiments/peers/tables.py.
 
-	const deviation, most = 2, 5
+	const deviation, most = 2, 5 // standard deviation of the noise of a logit; largest learning rate
 	signal := 0.27 * math.Pow(epsilon, 0.87) * float64(records)
 	rate := deviation * signal * (1 - c.Optimizer.Momentum) / (float64(c.Steps) * math.Sqrt(float64(norm)))
 	return math.Min(most, rate)

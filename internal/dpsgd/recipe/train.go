@@ -25,8 +25,7 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// run trains one model, or returns the row of a finished training. The state of a resumed run is on disk
-// before the charge.
+// run trains one model, or returns the row of a finished training.
 func (j *job) run(ctx context.Context) (Row, error) {
 	j.dir = results.Folder(j.Dir).Private(j.name())
 	if err := durable.PrivateFolder(j.dir); err != nil {
@@ -63,7 +62,7 @@ func (j *job) modelFile(releasable bool) (string, os.FileMode, error) {
 	return results.Folder(j.Dir).Place(releasable, "models", j.name()+".model")
 }
 
-// released trains the model and charges a ledger, with a budget from the noise or noise from the budget.
+// released trains a private model and charges a ledger.
 func (j *job) released(ctx context.Context, done state) (row Row, err error) {
 	path, mode, err := j.modelFile(j.Key.Releasable() && j.result.Withheld == "")
 	if err != nil {
@@ -75,7 +74,7 @@ func (j *job) released(ctx context.Context, done state) (row Row, err error) {
 	} else {
 		if done.Noise == 0 {
 			if done.Noise, err = j.settle(ctx, nil); err == nil {
-				err = j.save(done)
+				err = j.save(done) // before the charge: a resumed run must use the same noise
 			}
 		}
 		if err == nil {

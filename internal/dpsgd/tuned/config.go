@@ -39,7 +39,7 @@ type Config struct {
 	Base     recipe.Recipe // base of all settings
 	Settings []Setting
 	Law      tune.Law
-	// Private, if not nil, scores settings on some of the private units, instead of the pool.
+	// If Private is nil, settings are scored on Task.Pool, otherwise on part of the private units.
 	Private *Private
 	// Shared, if not nil, is the ledger to charge, instead of the run's own ledger.
 	Shared *recipe.Shared
@@ -52,7 +52,7 @@ type Config struct {
 	Cache   *features.Cache
 }
 
-// Private describes the private units that score settings.
+// Private describes the private units on which settings are scored.
 type Private struct {
 	Share float64 // fraction of the units that choose, in (0, 1); the rest is for training
 	Sigma float64 // of the discrete Gaussian noise on the number of correct predictions
@@ -65,9 +65,8 @@ var ErrConfig = errors.New("tuned: bad Config")
 // ErrCostsDiffer reports settings with different privacy costs.
 var ErrCostsDiffer = errors.New("tuned: settings cost differently")
 
-// DefaultPrivate returns a Private with a fifth of the units. The noise is about half the sampling error of
-// the number of correct predictions, and at least 10. Such a score costs almost nothing compared with a
-// training.
+// DefaultPrivate returns a Private with a fifth of the units. Sigma is max(10, sqrt(records/5)/2), rounded
+// up. Such a score costs almost nothing compared with a training.
 func DefaultPrivate(records int) *Private {
 	const share = 0.2
 	return &Private{Share: share, Sigma: math.Max(10, math.Ceil(math.Sqrt(share*float64(records))/2))}
@@ -172,11 +171,11 @@ func (j *job) costAlike() error {
 	return nil
 }
 
-// event returns the event of one training and, if private units score settings, of its score.
+// event returns the event of one training. If j.Private is set, the event includes the noisy score.
 func (j *job) event(noise float64) (accountant.Event, error) {
 	e := j.plans[0].Event(noise)
 	if j.Private != nil {
-		score := accountant.DiscreteGaussian{Sigma: j.Private.Sigma, Sensitivity: 1}
+		score := accountant.DiscreteGaussian{Sigma: j.Private.Sigma, Sensitivity: 1} // a unit has one row
 		e = accountant.Composed{Events: []accountant.Event{e, score}}
 	}
 	return e, accountant.Validate(e)

@@ -27,13 +27,11 @@ type Result struct {
 	Delta      float64   `json:"delta"`
 	Relation   string    `json:"relation"`
 	Unit       string    `json:"unit"`
-	// Noise is the noise multiplier of every training. A single training would need only OneNoise for the
-	// same epsilon, or would cost only OneEpsilon with Noise.
-	Noise      float64 `json:"noise_multiplier"`
-	OneNoise   float64 `json:"untuned_noise_multiplier"`
-	OneEpsilon float64 `json:"untuned_epsilon"`
-	Chosen     *Chosen `json:"chosen,omitempty"` // best run; absent if the drawn number of runs is 0
-	Releasable bool    `json:"releasable"`
+	Noise      float64   `json:"noise_multiplier"`         // of every training
+	OneNoise   float64   `json:"untuned_noise_multiplier"` // noise multiplier at which one training costs Epsilon
+	OneEpsilon float64   `json:"untuned_epsilon"`          // cost of one training with noise multiplier Noise
+	Chosen     *Chosen   `json:"chosen,omitempty"`         // best run; absent if the drawn number of runs is 0
+	Releasable bool      `json:"releasable"`
 	// Withheld is the reason why nothing may be released, or "" (see [dataset.Task.Withheld]).
 	Withheld string              `json:"withheld,omitempty"`
 	Seeded   bool                `json:"seeded"`
@@ -49,7 +47,7 @@ type LawJSON struct {
 	Mean     float64 `json:"mean,omitempty"`
 }
 
-// ScoreJSON describes the rows that score settings.
+// ScoreJSON describes the rows on which settings are scored.
 type ScoreJSON struct {
 	On    string  `json:"on"` // "public" or "private"
 	Rows  int     `json:"rows,omitempty"`
@@ -61,8 +59,8 @@ type ScoreJSON struct {
 type Chosen struct {
 	Setting
 	Index int `json:"index"` // index of the setting, from 1
-	// Score is the accuracy on the public rows that score settings, or the noisy number of correct
-	// predictions on private rows. The largest of several scores is too optimistic.
+	// On public rows, Score is the accuracy. On private rows, Score is the noisy number of correct
+	// predictions. The largest of several scores is too optimistic.
 	Score         float64 `json:"score"`
 	Accuracy      float64 `json:"accuracy"` // on test rows, which did not influence the choice
 	StandardError float64 `json:"standard_error"`

@@ -99,8 +99,8 @@ func (j *job) path(name string) string {
 	return results.Folder(j.Dir).Private(filepath.FromSlash(name))
 }
 
-// TryLedger returns the error that Run would return if a new run does not fit in the shared ledger. It writes
-// nothing. The ledger file need not exist.
+// TryLedger returns an error if a new run does not fit in the shared ledger. Run would return the same error.
+// TryLedger writes nothing. The ledger file need not exist.
 func (c Config) TryLedger(ctx context.Context) error {
 	j, err := c.newJob()
 	if err != nil {
@@ -115,7 +115,7 @@ func (c Config) TryLedger(ctx context.Context) error {
 	return nil
 }
 
-// search returns the search as a run with one stage. The price is stored before the charge.
+// search returns the run that charges for a search. The given stage is its only stage.
 func (j *job) search(hash []byte, s *state, stage run.Stage) run.Run {
 	file := run.File{Path: j.path(ledgerFile), New: ledger.Config{
 		Unit: j.Unit, Relation: relation, Epsilon: j.Epsilon, Delta: j.Delta, Run: s.ID, Waived: j.Task.Waived(),
@@ -133,7 +133,7 @@ func (j *job) search(hash []byte, s *state, stage run.Stage) run.Run {
 			}
 			if err == nil && s.Price.Noise == 0 {
 				if s.Price, err = j.priceOn(ctx, before.Ledger); err == nil && j.Shared == nil {
-					err = run.WriteState(j.path(stateFile), s)
+					err = run.WriteState(j.path(stateFile), s) // before the charge: a resumed search must use the same price
 				}
 			}
 			if err != nil {
@@ -273,8 +273,7 @@ func isCharged(event accountant.Event, account *accountant.Schedule) error {
 	return nil
 }
 
-// score returns the accuracy on the pool, or the noisy number of correct predictions on private rows, which a
-// unit changes by at most one.
+// score returns the accuracy on the pool, or the noisy number of correct predictions on private rows.
 func (j *job) score(ctx context.Context, m *recipe.Model, row recipe.Row, key rng.Key) (float64, error) {
 	if j.Private == nil {
 		return row.Accuracy, nil

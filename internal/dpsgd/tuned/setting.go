@@ -18,13 +18,13 @@ import (
 )
 
 // Setting replaces fields of the base recipe in one training. Absent fields keep the base recipe's values.
-// The cost of a training does not depend on its setting. Noise is proportional to the clip norm.
+// The cost of a training does not depend on its setting.
 type Setting struct {
 	Features     string   `json:"features,omitempty"`
 	Model        string   `json:"model,omitempty"`
 	Optimizer    string   `json:"optimizer,omitempty"` // sgd, adagrad, adam or adamw
 	LearningRate *float64 `json:"learning_rate,omitempty"`
-	Clip         *float64 `json:"clip,omitempty"`
+	Clip         *float64 `json:"clip,omitempty"` // does not change the cost: noise is proportional to the clip norm
 	Momentum     *float64 `json:"momentum,omitempty"`
 	WeightDecay  *float64 `json:"weight_decay,omitempty"`
 	EMA          *float64 `json:"ema,omitempty"` // AverageDecay of a recipe
@@ -102,8 +102,8 @@ func Around(base recipe.Recipe) []Setting {
 	return all
 }
 
-// Grid returns every combination of the given values. The keys of the map are names of fields, as in files of
-// settings.
+// Grid returns every combination of the given values. The keys of values are JSON names of fields of
+// [Setting].
 func Grid(values map[string][]string) ([]Setting, error) {
 	all := []Setting{{}}
 	known := 0

@@ -30,7 +30,7 @@ type Config struct {
 // 1e-10 implies delta <= 1e-5 for all records except a fraction of at most 1e-5.
 const DefaultDelta = 1e-10
 
-// Account accounts for a training, with one bayes.Account for each estimator.
+// Account computes the Bayesian figures of one training.
 type Account struct {
 	accounts []*bayes.Account
 	step     bayes.Step // the same for all steps
@@ -38,8 +38,8 @@ type Account struct {
 	err      error
 }
 
-// Follow sets cfg.Distances such that the result receives the steps of the training. The result is nil if c
-// is nil or the training has no noise. A training that Bayesian accounting does not support is an error.
+// Follow sets cfg.Distances to report to the returned Account. The result is nil if c is nil or the training
+// has no noise. A training that Bayesian accounting does not support is an error.
 func (c *Config) Follow(cfg *dpsgd.Config) (*Account, error) {
 	if c == nil {
 		return nil, nil
@@ -87,7 +87,7 @@ func (a *Account) observe(s dpsgd.StepDistances) {
 	}
 }
 
-// Figures returns the figures after the last step. Steps that a did not observe count with their worst case.
+// Figures returns the figures after the last step. Unobserved steps count with their worst case.
 // A nil Account has no figures.
 func (a *Account) Figures() (f Figures, err error) {
 	if a == nil {
