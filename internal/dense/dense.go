@@ -148,7 +148,7 @@ func AddATB(dst, a, b Matrix) {
 type RBF struct{ Gamma float32 }
 
 // Block sets dst[i][j] to the kernel of row i of x and row j of z. The slices normX and normZ hold the
-// squared norms of the rows. The rounding error of a squared distance is a few 1e-7 of |x|² + |z|². A
+// squared norms of the rows. A squared distance has a rounding error of a few times 1e-7 (|x|² + |z|²). A
 // negative distance counts as zero.
 func (k RBF) Block(dst, x Matrix, normX []float32, z Matrix, normZ []float32) {
 	MulBT(dst, x, z)
@@ -172,7 +172,7 @@ const choleskyBlock = 64
 const choleskyTile = 256
 
 // Factorize returns the Cholesky factor of the square matrix a, or false if there is none. It reads the upper
-// triangle of a and overwrites a. The number of processors does not change a bit of the result.
+// triangle of a and overwrites a. The result does not depend on the number of processors.
 func Factorize(a Matrix) (Cholesky, bool) {
 	n := a.Rows
 	c := Cholesky{r: a}

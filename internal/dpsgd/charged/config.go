@@ -26,10 +26,10 @@ type Config struct {
 	// SecondClip bounds the Frobenius norm of the matrix of second moments of one image. The matrix has a
 	// trace of at most 81.
 	SecondClip float64 `json:"second_clip,omitzero"`
-	// Ridge times the largest eigenvalue is added to every eigenvalue before whitening.
+	// Ridge is the argument ridge of [moments.SecondMoment.Whitening].
 	Ridge float64 `json:"ridge,omitzero"`
 	// MeanNoise is the noise multiplier of the mean of the scattering features, and HOGMeanNoise of the mean
-	// of the oriented gradients. A row of d features is clipped to norm sqrt(d) for its mean.
+	// of the oriented gradients. The clip norm of a mean of d features is sqrt(d).
 	MeanNoise    float64 `json:"mean_noise,omitzero"`
 	HOGMeanNoise float64 `json:"hog_mean_noise,omitzero"`
 

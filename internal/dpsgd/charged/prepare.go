@@ -27,8 +27,8 @@ type Features struct {
 }
 
 // Prepare computes the features of train and test, which must have images of the same shape. The set test may
-// be empty. A record is a row of train, or all rows of a unit if ends is set (see [dpsgd.Data]). A record
-// contributes the mean of its rows to a statistic, clipped as a whole. Config.Records is the number of
+// be empty. A record is a row of train, or all rows of a unit if ends is set (see [dpsgd.Data]). A record's
+// contribution to a statistic is the mean over its rows, clipped once. Config.Records is the number of
 // records. Prepare consumes one unused reservation for every event of cfg.Events(), in order. Equal keys,
 // data and configurations give equal features.
 func Prepare(

@@ -74,9 +74,10 @@ func (t *Transform) Releasable() bool {
 	return true
 }
 
-// Apply computes the features of every row of set. The features of a row depend only on this row, and not on
-// the argument workers, which must be at least 1. They equal the features from [Prepare], to the last bit on
-// machines of one kind. Images of another size give a [*ShapeError]. Pixels that are not finite are an error.
+// Apply computes the features of every row of set. The features of a row depend only on this row. The
+// argument workers must be at least 1 and does not change the result. Equal images get equal features from
+// Apply and [Prepare], to the last bit on machines with the same processor. Images of another size than the
+// training images give a [*ShapeError]. Pixels that are not finite are an error.
 func (t *Transform) Apply(ctx context.Context, set dataset.Set, workers int) (blas32.General, error) {
 	out := dense.New(set.X.Rows, t.cols)
 	if err := t.applyTo(ctx, out, set, Config{Workers: workers}); err != nil {
@@ -150,7 +151,7 @@ func update(x *features.Packed, workers int, how []byte, f func(rows blas32.Gene
 	return nil
 }
 
-// Extraction computes the features for a model, by a Transform or by an Extractor without statistics.
+// Extraction computes the features of the input rows of a model.
 type Extraction struct {
 	Transform *Transform
 	Fixed     features.Extractor // used if Transform is nil
@@ -175,8 +176,8 @@ func RestoreExtraction(transform []byte, name, settings string, image dataset.Sh
 	return e, nil
 }
 
-// Columns returns the number of features of an image. If the argument image is zero, it returns the number of
-// features of a row with the given number of columns.
+// Columns returns the number of features of an image of the given shape. If the shape is zero, the input is
+// a row with the given number of columns.
 func (e Extraction) Columns(image dataset.Shape, columns int) int {
 	switch {
 	case e.Transform != nil:
@@ -257,9 +258,9 @@ func triangleOf(w *moments.Whitening) (numbers []float64) {
 	return numbers
 }
 
-// UnmarshalBinary decodes the result of MarshalBinary. If b is invalid, or its extractors have other names in
-// this version, the error matches [ErrTransform] and t does not change. The memory is bounded by a small
-// multiple of len(b), plus tables for images of 128 x 128 pixels.
+// UnmarshalBinary decodes the result of MarshalBinary. If b is invalid, the error matches [ErrTransform]
+// and t does not change. An encoding by a version with different extractors is invalid. Decoding uses memory
+// of at most a small multiple of len(b).
 func (t *Transform) UnmarshalBinary(b []byte) error {
 	read, err := parseTransform(b)
 	if err != nil {

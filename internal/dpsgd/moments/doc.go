@@ -5,9 +5,9 @@
 // clipped to a norm. The sum gets Gaussian noise and is divided by a public number of records. A release
 // needs a reservation for [Config.Event], and is charged before it runs.
 //
-//	second, err := moments.EstimateSecondMoment(ctx, x, 81, cfg, reservation, key)
+//	second, err := moments.EstimateSecondMoment(ctx, data, 81, cfg, reservation, key)
 //	whitening, err := second.Whitening(0.003)
-//	err = whitening.Apply(x, workers) // free, also for test rows
+//	err = whitening.Apply(data.X) // free, also for test rows
 //
 // # Guarantee
 //
@@ -17,6 +17,6 @@
 //
 // # Caveats
 //
-// [Mean.Subtract] and [Whitening.Apply] add no noise to rows, so private rows stay private. Choosing clip
-// norms, noise or ridge on private rows has a privacy cost that this package does not charge.
+// Centring and whitening add no noise to rows, so the results need the same protection as the rows.
+// Choosing clip norms, noise or ridge on private rows has a privacy cost that this package does not charge.
 package moments

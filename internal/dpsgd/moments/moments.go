@@ -47,7 +47,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Source describes the release of a moment. All fields are public.
+// Source describes the release of a moment. Its fields contain no private values.
 type Source struct {
 	Moment          string // "mean" or "second moment"
 	Channels        int    // size of the matrix or of the mean vector
@@ -101,8 +101,8 @@ type Mean struct {
 	Source Source
 }
 
-// EstimateMean clips each row of data to norm cfg.ClipNorm and releases the mean of the rows. A row that is
-// not finite counts as zero. A record of several rows contributes the mean of its rows, clipped as a whole.
+// EstimateMean releases the mean of the records. The vector of a record is its row, or the mean of its rows
+// if data.Ends is set. This vector is clipped to norm cfg.ClipNorm. If it is not finite, it counts as zero.
 func EstimateMean(ctx context.Context, data dpsgd.Data, cfg Config, reservation *ledger.Reservation, key rng.Key) (Mean, error) {
 	_, cols := data.Dims()
 	vector, source, err := release(ctx, meanModel(cols), data, cfg, Source{Moment: "mean", Channels: cols, Positions: 1}, reservation, key)
@@ -156,7 +156,7 @@ func ScaleRows(x blas32.General, length float64) error {
 
 type contributor func(dst, row []float32)
 
-// model is a [dpsgd.Model] without effective parameters: a record's vector depends only on its row.
+// model is a [dpsgd.Model] that ignores its parameters: a row's contribution depends only on the row.
 type model struct {
 	cols        int
 	parameters  []float32 // zeros, one for each entry of a contribution

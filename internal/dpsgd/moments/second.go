@@ -26,9 +26,9 @@ type SecondMoment struct {
 const maxChannels = 1024
 
 // EstimateSecondMoment releases the matrix of second moments of the channels. A row of data holds one channel
-// after another, each with the same number of positions. A row contributes the outer product of the channel
-// values at a position, averaged over positions. This symmetric matrix is clipped to Frobenius norm
-// cfg.ClipNorm. A row that is not finite counts as zero.
+// after another, each with the same number of positions. The matrix of a row is the outer product of the
+// channel values at a position, averaged over positions. The mean matrix of a record's rows is clipped
+// to Frobenius norm cfg.ClipNorm. If this matrix is not finite, it counts as zero.
 func EstimateSecondMoment(
 	ctx context.Context, data dpsgd.Data, channels int, cfg Config, reservation *ledger.Reservation, key rng.Key,
 ) (SecondMoment, error) {
@@ -58,8 +58,8 @@ func secondModel(channels, positions int) *model {
 	}
 }
 
-// toTriangle sets dst to the upper triangle of a symmetric matrix times factor. Its norm is the Frobenius
-// norm times factor.
+// toTriangle sets dst to the upper triangle of factor·matrix, with off-diagonal elements times sqrt(2). So
+// the Euclidean norm of dst is the Frobenius norm of factor·matrix.
 func toTriangle(dst, matrix []float32, n int, factor float64) {
 	at := 0
 	for i := range n {

@@ -22,23 +22,22 @@ const relation = accountant.AddRemove
 // ErrBudget reports that no noise meets the epsilon of a plan, because the statistics alone cost more.
 var ErrBudget = errors.New("recipe: the budget is too small")
 
-// ErrUncovered reports that a ledger uses privacy loss distributions, but the noise of a plan is so small
-// that the charge would not cover discrete noise.
+// ErrUncovered reports a plan with too little noise for a ledger with privacy loss distributions. The charge
+// would not cover the difference between discrete and continuous noise.
 var ErrUncovered = errors.New("recipe: at so little noise DP-SGD charges only ledgers of accountant rdp")
 
 // ErrSpent reports that a shared ledger has no budget left for a training.
 var ErrSpent = errors.New("recipe: the ledger has nothing left for a model")
 
-// claim holds the delta of a certified epsilon, and the number of values of discrete noise. The fraction
-// latticeShare of delta covers discrete noise.
+// claim holds the parameters of a certified epsilon.
 type claim struct {
 	delta float64
-	draws int
+	draws int // number of noise values (see dpsgd.LatticeDelta)
 }
 
 const (
-	latticeShare = 1e-3 // of delta
-	coverShare   = 1e-4 // of the delta of a ledger, charged with each event
+	latticeShare = 1e-3 // of delta, reserved for the difference between discrete and continuous noise
+	coverShare   = 1e-4 // of the delta of a ledger, charged with each event for the same purpose
 )
 
 func (p Plan) claim(s Shape, delta float64) (claim, error) {
@@ -57,8 +56,7 @@ func (p Plan) claim(s Shape, delta float64) (claim, error) {
 	return claim{delta, draws}, nil
 }
 
-// charges returns the charged events of a plan, including the difference between discrete and continuous
-// noise if needed.
+// charges returns the events that plan p charges to a ledger.
 func (c Config) charges(p Plan, noise float64) []accountant.Event {
 	events := p.events(noise)
 	if c.Shared != nil && c.Shared.Account.Method() != accountant.ByRDP {
@@ -85,7 +83,7 @@ func (r *runner) together(rows []Row) (together claim, all accountant.Composed, 
 	return together, all, nil
 }
 
-// continuous reports whether the reserved part of c.delta covers the use of discrete noise at this epsilon.
+// continuous reports whether the computation of this epsilon may treat the noise as continuous.
 func (c claim) continuous(epsilon float64) bool {
 	return dpsgd.LatticeDelta(c.draws, epsilon) <= latticeShare*c.delta
 }
@@ -109,8 +107,7 @@ func (c claim) calibrate(ctx context.Context, p Plan) (float64, error) {
 	return noise, nil
 }
 
-// epsilonOf returns a certified epsilon of the event e, by Rényi divergences if c.delta does not cover
-// discrete noise.
+// epsilonOf returns a certified epsilon of the event e at c.delta.
 func (c claim) epsilonOf(ctx context.Context, e accountant.Event) (accountant.Bound, error) {
 	var b accountant.Bound
 	account, err := accountant.NewPLD(accountant.PLDConfig{Relation: relation})
@@ -123,7 +120,7 @@ func (c claim) epsilonOf(ctx context.Context, e accountant.Event) (accountant.Bo
 	if err != nil || c.continuous(b.Upper) {
 		return b, wrapped(err)
 	}
-	bound, err := accountant.Epsilon(ctx, accountant.ByRDP, relation, c.delta, e)
+	bound, err := accountant.Epsilon(ctx, accountant.ByRDP, relation, c.delta, e) // valid for discrete noise
 	return bound.Bound, wrapped(err)
 }
 
@@ -160,8 +157,9 @@ func (j *job) settings() settings {
 	return settings{Plan: j.plan, Seed: j.seed, RowsPerUnit: j.RowsPerUnit, Records: j.Records}
 }
 
-// Recorded returns a recorded run on data with the given hash, and the settings s of this run. It returns nil
-// unless some recorded run satisfies asked(s) = s.
+// Recorded searches for a recorded run on the data with the given hash, and returns this run with its
+// settings. A run with settings s matches if s equals asked(s), the settings of the new run. Without a match,
+// Recorded returns a nil run.
 func Recorded[S any](before *run.Before, hash []byte, asked func(is S) S) (*run.Recorded, S, error) {
 	for i := range before.Recorded {
 		r := &before.Recorded[i]
@@ -223,8 +221,8 @@ func wrapped(err error) error {
 // leastLeft is the smallest remaining epsilon for which a run starts.
 const leastLeft = 1e-3
 
-// chooseNoise returns p.NoiseMultiplier or, if it is 0, the least one for p.Epsilon or for the rest of the
-// shared ledger.
+// chooseNoise returns p.NoiseMultiplier, if set. Otherwise it returns the least noise multiplier for
+// p.Epsilon or, if p.Epsilon is 0, for the remaining budget of the shared ledger.
 func (c Config) chooseNoise(ctx context.Context, shared *ledger.Ledger, p Plan) (float64, error) {
 	to, err := p.claim(c.Shape(), c.Delta)
 	noise := p.NoiseMultiplier

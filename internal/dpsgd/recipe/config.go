@@ -32,8 +32,8 @@ type Config struct {
 	// Records is the public number of units. It determines sampling, noise and steps. By default it is the
 	// number of private units, which the run then publishes.
 	Records int
-	// Shared, if not nil, is the ledger to charge, for one plan and one seed. If the plan sets neither
-	// epsilon nor noise, the run uses the least noise that fits in the remaining budget.
+	// Shared, if not nil, is the ledger to charge. A shared ledger requires one plan and one seed. If the
+	// plan sets neither epsilon nor noise, the run uses the least noise that fits in the remaining budget.
 	Shared *Shared
 
 	// Typical, if not nil, configures Bayesian privacy figures of a typical record, in addition to epsilon.
@@ -56,7 +56,7 @@ type Config struct {
 	Progress func(Progress)
 }
 
-// Paid describes the charge on a ledger that precedes the training of a model.
+// Paid describes the charge for a model on a ledger. The charge precedes the training.
 type Paid struct {
 	Entry   int64   // index of the first ledger entry
 	Epsilon float64 // of all releases of the ledger
@@ -136,7 +136,7 @@ func (c Config) withDefaults() (full Config, err error) {
 	return c, nil
 }
 
-// Shape returns the public numbers of the task, with c.Records if set.
+// Shape returns the public numbers of the task. A positive c.Records replaces the number of private units.
 func (c Config) Shape() Shape {
 	s := ShapeOf(c.Task)
 	s.Records = cmp.Or(max(0, c.Records), s.Records)

@@ -20,12 +20,12 @@
 // Epsilon can be recomputed. Result.EpsilonAll bounds the cost of all rows and seeds together.
 //
 // A run's own ledger uses Rényi divergences, which compose but are slightly looser. So the ledger's total
-// exceeds Row.Epsilon by some percent, or by a tenth if the training has few large steps. On a shared ledger,
+// exceeds Row.Epsilon by some percent, or by a tenth after few steps with large batches. On a shared ledger,
 // the noise is chosen for the remaining budget. The guarantee is then the ledger's whole budget.
 //
 // # Caveats
 //
 // Test rows must be public, because models are evaluated on them without protection. The number of private
-// rows must also be public. Recipes were chosen on public benchmarks (see recipe.go). Epsilon does not cover
-// this choice for these benchmarks.
+// rows must also be public. Recipes were chosen on public benchmarks (see recipe.go). On these benchmarks,
+// Epsilon does not cover the choice of the recipe.
 package recipe

@@ -16,7 +16,7 @@ import (
 	"github.com/pate-go/pate/internal/dpsgd/charged"
 )
 
-// These feature sets use statistics of the private rows, which are charged.
+// These feature sets use statistics of the private rows. A run charges for the statistics.
 const (
 	Scattering    = "scattering"     // scattering transform, whitened and centred
 	ScatteringHOG = "scattering-hog" // Scattering with centred histograms of oriented gradients
@@ -79,13 +79,11 @@ type prepared struct {
 	by    charged.Extraction
 }
 
-// prepare computes the features of a run. Features with statistics consume the reservations of the
-// statistics.
+// prepare computes the features of a run.
 func (j *job) prepare(ctx context.Context, reservations []*ledger.Reservation) (prepared, error) {
-	// Features with statistics consume the reservations of the statistics. Features depend only on the rows,
-	// the noise of the statistics, the key and the index of the run. So prepare reuses the previous features
-	// if all of these are equal. Plans that share features release the same noisy values, and each plan is
-	// charged for them.
+	// The release of a statistic consumes one reservation. Features depend only on the rows, the noise of the
+	// statistics, the key and the index of the run. So prepare reuses the previous features if all of these
+	// are equal. Plans that share features release the same noisy values, and each plan is charged for them.
 	name := j.plan.Recipe.Features
 	c, learns := j.plan.Recipe.learned(j.shape)
 	made := name
@@ -154,7 +152,7 @@ func (j *job) learn(ctx context.Context, c charged.Config, reservations []*ledge
 		by: charged.Extraction{Transform: f.Transform}}, nil
 }
 
-// unprotected returns reservations for the noisy statistics of the features of a model that is not private.
+// unprotected returns a new ledger with reservations for the statistics of a non-private model.
 func (j *job) unprotected(c charged.Config) (*ledger.Ledger, []*ledger.Reservation, error) {
 	// The ledger is in memory, because the model that is trained on these features is not private. The
 	// private model of this run has the same features, so the two models differ only in clipping and noise.
