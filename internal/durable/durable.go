@@ -13,15 +13,15 @@ import (
 	"github.com/rogpeppe/go-internal/lockedfile"
 )
 
-// WriteFile writes the file at path atomically. The function write fills a temporary file in the same folder,
-// which only the owner can read. WriteFile then syncs the temporary file, renames it to path and syncs the
-// folder. If an error occurs before the rename, path is unchanged and the temporary file is removed.
+// WriteFile writes the file at path atomically. The function write fills a temporary file, which only the
+// owner can read, in the same folder. WriteFile then syncs the temporary file, renames it to path and syncs
+// the folder. If an error occurs before the rename, path is unchanged and the temporary file is removed.
 func WriteFile(path string, mode os.FileMode, write func(io.Writer) error) error {
 	return WriteTagged(path, "", mode, write)
 }
 
-// WriteTagged is [WriteFile] with the argument tag in the name of the temporary file, by which [Sweep] finds
-// the file.
+// WriteTagged is [WriteFile] with the argument tag in the name of the temporary file. [Sweep] removes
+// temporary files by their tag.
 func WriteTagged(path, tag string, mode os.FileMode, write func(io.Writer) error) (err error) {
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, temporary(path, tag))

@@ -12,8 +12,8 @@ import (
 
 const patience = 2 * time.Second
 
-// rename replaces an existing file at to, and returns when the name is on disk. It waits for other processes
-// at most patience.
+// rename also replaces an existing file. It returns when the new name is on disk. If another process uses a
+// file, rename retries until the constant patience has passed.
 func rename(from, to string) error {
 	fail := func(err error) error { return &os.LinkError{Op: "rename", Old: from, New: to, Err: err} }
 	old, err := windows.UTF16PtrFromString(from)
@@ -37,9 +37,9 @@ func rename(from, to string) error {
 	}
 }
 
-// SyncDir flushes the names in a folder to disk, if the file system supports it, and otherwise does nothing.
-// Nothing is lost then: the rename in [WriteFile] reaches the disk before it returns, and NTFS keeps the
-// order of operations.
+// SyncDir flushes the names in a folder to disk, if the file system supports it, and otherwise does
+// nothing. [WriteFile] does not depend on SyncDir: the rename in WriteFile returns when the name is on
+// disk, and NTFS keeps the order of operations.
 func SyncDir(dir string) error {
 	name, err := windows.UTF16PtrFromString(dir)
 	if err != nil {

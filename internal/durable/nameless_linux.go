@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nameless makes a file without a name in dir. It is not known if the file system lacks such files.
+// nameless makes a file without a name in dir. If the file system has no such files, known is false.
 func nameless(dir string) (known bool, err error) {
 	f, err := os.OpenFile(dir, unix.O_TMPFILE|os.O_WRONLY, 0o600)
 	for _, unknown := range []error{unix.EOPNOTSUPP, unix.EISDIR, unix.EINVAL} {
@@ -23,8 +23,8 @@ func nameless(dir string) (known bool, err error) {
 	return true, err
 }
 
-// statusTime returns the time of the last change of a file's contents or attributes, which users cannot set,
-// or nil.
+// statusTime returns the time at which a file's contents or attributes last changed, or nil if the time is
+// unknown. Users cannot set this time.
 func statusTime(info fs.FileInfo) any {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return s.Ctim

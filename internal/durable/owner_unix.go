@@ -29,7 +29,7 @@ func Readable(_ string, info fs.FileInfo) error {
 	return nil
 }
 
-// KeepPrivate does nothing, because the mode with which a file is created limits its readers.
+// KeepPrivate does nothing: the mode of a new file already excludes other users.
 func KeepPrivate(string) error { return nil }
 
 func share(string) error { return nil }

@@ -19,12 +19,12 @@ const (
 	fileDeleteChild = 0x40
 )
 
-// Exposed returns an error if the access list of path lets a user write, other than this user, the system and
-// the administrators. It also checks the owner.
+// Exposed returns an error if an account other than this user, the system and the administrators owns path
+// or can write to it.
 func Exposed(path string, _ fs.FileInfo) error { return granted(path, mayWrite, "write to it") }
 
-// Readable returns an error if the access list of path lets a user read, other than this user, the system and
-// the administrators.
+// Readable returns an error if an account other than this user, the system and the administrators owns path
+// or can read it.
 func Readable(path string, _ fs.FileInfo) error { return granted(path, mayRead, "read it") }
 
 func ours() (user *windows.SID, all []*windows.SID, err error) {
@@ -43,7 +43,7 @@ func ours() (user *windows.SID, all []*windows.SID, err error) {
 	return token.User.Sid, all, nil
 }
 
-// granted returns an error with the text action if another account has one of the given rights for path.
+// granted returns an error, with action in its text, if another account has one of the rights for path.
 func granted(path string, rights windows.ACCESS_MASK, action string) error {
 	_, all, err := ours()
 	if err != nil {
@@ -102,8 +102,8 @@ func account(sid *windows.SID) string {
 	return sid.String()
 }
 
-// KeepPrivate limits access to a new file or folder, and to files created in the folder later, to this user,
-// the system and the administrators. By default Windows gives a new file the access list of the folder.
+// KeepPrivate denies access to a new file or folder to all but this user, the system and the administrators.
+// Later files in the folder inherit the limit. By default Windows gives a new file the folder's access list.
 func KeepPrivate(path string) error {
 	user, _, err := ours()
 	if err != nil {

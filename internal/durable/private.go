@@ -45,8 +45,8 @@ func ReadSecret(path string) ([]byte, error) {
 	return text[:n], nil
 }
 
-// PrivateFolder makes a folder for secrets and its parents. If the folder exists, it must belong to this
-// user, must not be writable for other users, and must not be a link.
+// PrivateFolder makes a folder for secrets, and missing parent folders. If the folder exists, it must
+// belong to this user, must not be writable for other users, and must not be a link.
 func PrivateFolder(path string) error {
 	if err := MkdirAll(path, 0o700); err != nil {
 		return err
@@ -64,7 +64,7 @@ func PrivateFolder(path string) error {
 	return nil
 }
 
-// StateFolder returns the path of the user's state folder for heads and marks.
+// StateFolder returns the path of this user's folder for the last states of ledgers and journals.
 func StateFolder() (string, error) {
 	base := os.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(base) { // the XDG specification ignores relative paths
@@ -118,9 +118,9 @@ func OpenRegular(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// Unchanged reports whether two results of Stat, was and is, describe the same file without a write in
-// between. It compares the sizes, the modification times and, if known, the times at which the attributes
-// changed.
+// Unchanged reports whether the results of two calls of Stat describe the same file, without a write
+// between the calls. It compares the sizes, the modification times and, if known, the times at which the
+// attributes changed.
 func Unchanged(was, is fs.FileInfo) bool {
 	return os.SameFile(was, is) && is.Size() == was.Size() && is.ModTime().Equal(was.ModTime()) &&
 		statusTime(was) == statusTime(is)

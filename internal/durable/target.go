@@ -35,8 +35,8 @@ func Same(a, b string) (bool, error) {
 	return false, fmt.Errorf("durable: %w", err)
 }
 
-// Within reports whether path is dir or lies below dir after links are followed. It recognises hard links and
-// other names of the same file. Neither path must exist.
+// Within reports whether path is dir or lies below dir after links are followed. It recognises hard links
+// and other names of the same file. The paths need not exist.
 func Within(path, dir string) (bool, error) {
 	at, err := resolve(path)
 	if err != nil {

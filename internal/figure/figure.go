@@ -1,5 +1,5 @@
-// Package figure draws plots of lines as SVG. The name of each line is printed at the line's end. Colours are
-// classes of a style sheet, which an SVG file includes and an HTML page must define.
+// Package figure draws plots of lines as SVG. The name of each line is printed at the line's end. Colours
+// are classes of a style sheet.
 package figure
 
 import (

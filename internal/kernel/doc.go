@@ -20,13 +20,13 @@
 // order or place of rows computed together, on addresses, or on goroutines.
 //
 // The reason is that the order of operations on an element depends only on the dimensions n and k of the
-// other factor. A product whose blocks depend on the batch size would not be row exact. Nor would a dot
-// product that starts with scalars up to an aligned address.
+// other factor. A product whose blocks depend on the batch size would not be row exact. A dot product that
+// treats elements before an aligned address separately would not be row exact either.
 //
 // # Depth
 //
-// [MulBT], [MulAB] and [Packed.Mul] sum products in chains of 256 and then sum the chains. If there are few
-// columns, these functions sum in the lanes of a vector, with chains of at most 256.
+// [MulBT], [MulAB] and [Packed.Mul] sum products in chains of 256 and then sum the chains. If the result
+// has few columns, each lane of a vector sums a chain of at most 256 products.
 //
 // [AddATB] and [AddRows] sum over k rows in runs of 48, and then sum the runs. So a term passes through at
 // most 48 + k/48 roundings. For k of at most 768 that is 64.
@@ -34,9 +34,9 @@
 // # Which to call
 //
 // For a factor that is used repeatedly, such as the weights of a layer, use [Packed]: pack it once per step
-// and multiply by it for every group of examples. Other functions copy panels in every call. The copies cost
-// little from 50 rows on, and nothing for a transposed factor of at most 16 columns. To sum weighted rows,
-// call AddATB with m = 1.
+// and multiply by it for every group of examples. Other functions can copy a factor in every call. From 50
+// rows on, a copy costs little. In assembly, MulBT copies nothing for n <= 16 and k >= 32. To sum weighted
+// rows, call AddATB with m = 1.
 //
 // # Assembly
 //

@@ -93,8 +93,8 @@ func Centre(dst, src, mean []float32, scale float64, limit float32) {
 	}
 }
 
-// NotBelow returns the first index at which x - y, rounded, is NaN or at least floor, or len(x). The slices x
-// and y have equal length.
+// NotBelow returns the first i for which x[i] - y[i], rounded to float32, is NaN or at least floor. If
+// there is no such i, it returns len(x). Both slices have equal length.
 func NotBelow(x, y []float32, floor float32) int {
 	match(len(x) == len(y))
 	place := whole[float32](len(x), 8)
@@ -123,9 +123,9 @@ func SquareRoots(dst, src []float32) {
 	}
 }
 
-// Polar computes the polar coordinates of the vectors (right - left, below - above). It sets scaled to the
-// angle in [0, 2π] times perRadian. The error of the angle is below 1e-6 radians. The angle of a zero vector
-// is arbitrary or NaN. All slices have equal length. Assembly and Go give equal bits.
+// Polar computes the polar coordinates of the vectors (right - left, below - above). The slice scaled
+// receives perRadian times the angle. The angle is in [0, 2π], with an error below 1e-6 radians. The angle
+// of a zero vector is arbitrary or NaN. All slices have equal length. Assembly and Go give equal bits.
 func Polar(length, scaled, right, left, below, above []float32, perRadian float32) {
 	for _, x := range [][]float32{scaled, right, left, below, above} {
 		match(len(x) == len(length))
@@ -172,8 +172,8 @@ func polarOf(x, y float32) (length, angle float32) {
 
 func withoutSign(v float32) float32 { return math.Float32frombits(math.Float32bits(v) &^ (1 << 31)) }
 
-// Between sets dst[i] to the sum of upper[i], upper[i+1], lower[i] and lower[i+1], multiplied by the four
-// weights.
+// Between sets dst[i] to w[0] upper[i] + w[1] upper[i+1] + w[2] lower[i] + w[3] lower[i+1], where w is
+// weights. The slices upper and lower have one element more than dst.
 func Between(dst, upper, lower []float32, weights [4]float32) {
 	match(len(upper) == len(dst)+1 && len(lower) == len(dst)+1)
 	done := whole[float32](len(dst), 8)

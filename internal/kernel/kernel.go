@@ -50,8 +50,7 @@ func zero[T Float](dst []T, ldd, m, n int) {
 	}
 }
 
-// AddInts adds noise to total, and then sets scaled to total times scale. Converting total to float64 and
-// multiplying round once each. All slices have equal length.
+// AddInts adds noise to total, and then sets scaled to float64(total) * scale. All slices have equal length.
 func AddInts(scaled []float64, total, noise []int64, scale float64) {
 	match(len(total) == len(scaled) && len(noise) == len(scaled))
 	done := whole[float32](len(scaled), 4)
@@ -81,9 +80,8 @@ func Descend[T Float](parameters []T, gradient []float64, decay, rate float64) (
 
 const distanceSums = 4
 
-// SquaredDistances sets dst[i] to the squared distance between x and row places[i] of rows. Element p is
-// added to partial sum p mod 4, and elements after the last complete four to partial sum 0. The partial sums
-// are then added in pairs. All paths give equal bits.
+// SquaredDistances sets dst[i] to the squared distance between x and row places[i] of rows. All paths give
+// equal bits.
 func SquaredDistances(dst, x, rows []float32, ld int, places []int32) {
 	match(len(dst) == len(places))
 	for _, p := range places {
@@ -193,8 +191,8 @@ func NewSparse(columns int, start, places []int32, weights []float32) Sparse {
 	return Sparse{columns, start, places, weights}
 }
 
-// MulRows sets dst to the rows i of s·b with from <= i and i < to. The matrix b has n columns. The result is
-// equal on all processors.
+// MulRows sets row i of dst to row from+i of s·b, for 0 <= i < to-from. The matrix b has n columns. The
+// result is equal on all processors.
 func (s Sparse) MulRows(dst []float32, ldd, from, to int, b []float32, ldb, n int) {
 	if from < 0 || from > to || to >= max(1, len(s.start)) {
 		panic("kernel: rows out of range")
@@ -273,8 +271,8 @@ func Scale[T Float](dst []T, factor T, src []T) {
 }
 
 // Gaussian replaces each inner product xz in products by the Gaussian kernel exp(-gamma |x-z|²). The argument
-// norm is |x|², and norms holds each |z|². A squared distance |x|² + |z|² - 2xz below 0 counts as 0. The
-// exponential has a relative error below 1e-7. It is 0 below e^-87 and for NaN. All paths give equal bits.
+// norm is |x|², and norms holds each |z|². A negative |x|² + |z|² - 2xz counts as 0. The exponential has a
+// relative error below 1e-7. The result is 0 if gamma |x-z|² is NaN or >= 87. All paths give equal bits.
 func Gaussian(products []float32, norm float32, norms []float32, gamma float32) {
 	match(len(norms) == len(products))
 	if pathOf[float32]() > portable {

@@ -7,8 +7,8 @@ import (
 
 const strip = 16
 
-// Mirror holds two matrices. A method returns the sum and the difference of their products with other
-// matrices.
+// Mirror holds two matrices, Even and Odd. Its methods multiply Even and Odd by other matrices, and compute
+// the sum and the difference of the two products.
 type Mirror struct {
 	Even, Odd []float32 // M x KE and M x KO
 	M, KE, KO int

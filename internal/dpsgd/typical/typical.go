@@ -145,8 +145,8 @@ func (r Rows) Write(dir string) error {
 	return nil
 }
 
-// Read returns the figures that Write stored in dir, or nil. It returns an error unless the file has the
-// given number of rows.
+// Read returns the figures that Write stored in dir, or nil if Write stored none. The number of stored rows
+// must equal the argument rows.
 func Read(dir string, rows int) (Rows, error) {
 	text, err := os.ReadFile(results.Folder(dir).Private(file))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -165,7 +165,7 @@ func Read(dir string, rows int) (Rows, error) {
 	return all, nil
 }
 
-// Section returns the part of a report on the figures of the named rows, or "" if there are none.
+// Section returns the figures of all rows as text of a report, or "" if there are none.
 func (r Rows) Section(names []string) string {
 	var b strings.Builder
 	for i, f := range r {
@@ -176,7 +176,7 @@ func (r Rows) Section(names []string) string {
 	return b.String()
 }
 
-// AddTo adds one column per estimator to a table for readers. Both must have the same rows.
+// AddTo adds one column per estimator to a table for readers, with the same rows as r.
 func (r Rows) AddTo(t *table.Table) {
 	r.addColumns(t, func(e bayes.Estimator) string { return fmt.Sprintf("%s, %v", bayes.Column, e) })
 }

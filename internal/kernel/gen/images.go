@@ -165,7 +165,8 @@ func squaresAbout() {
 	})
 }
 
-// inLanes writes a loop. The function add must write the code that adds register 4+i to lanes i.
+// inLanes writes a loop over x with 16 sums in registers 0 to 3. The function add must write the code that
+// adds the elements in register 4+i to the sums in register i.
 func inLanes(add func(i int)) {
 	lanes, from, n := parameter("lanes"), parameter("x"), parameter("n")
 	clear(4)

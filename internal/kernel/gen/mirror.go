@@ -147,7 +147,7 @@ func groups() {
 	const outputs = 4
 	sum, difference, out := parameter("sum"), parameter("difference"), parameter("out")
 	weights, src := parameter("weights"), parameter("src")
-	in, counts, groups := parameter("in"), parameter("counts"), parameter("groups")
+	in, counts, groups := parameter("in"), parameter("counts"), parameter("groups") // in and out hold offsets in bytes
 	place, left := GP64(), GP64()
 	Label("group")
 	for half, label := range []string{"first", "second"} {

@@ -10,8 +10,8 @@ import (
 
 var pairsOf = []int{1: 3, 2: 3, 3: 3, 4: 3, 5: 3, 6: 3, 10: 2}
 
-// dots512 writes the AVX-512 version of dots32, in the same order. Either n is at most 6 and m a multiple of
-// 6, or n is 10 and m a multiple of 4.
+// dots512 writes the AVX-512 version of dots32, with the same order of operations. A product of n <= 6
+// columns must have a multiple of 6 rows. A product of 10 columns must have a multiple of 4 rows.
 func dots512() {
 	function("dots512", "func(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, m, n, k int, add int)")
 	g := registersOfPairs

@@ -8,7 +8,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// y returns vector register n, x the lower half, and z the AVX-512 register.
+// The functions x, y and z return vector register n with 128, 256 and 512 bits.
 func y(n int) reg.VecPhysical { return vectors[n] }
 func x(n int) reg.VecPhysical { return vectors[n].AsX().(reg.VecPhysical) }
 
