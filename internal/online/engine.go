@@ -107,7 +107,8 @@ func Open(ctx context.Context, path string, key rng.Key, draws Answerer, warn fu
 func (e *Engine) Counts() Counts { return *e.now.Load() }
 
 // Ask answers questions, and returns when the answers are on disk. It returns an error if no question was
-// taken, or if ctx ends. The answers may be on disk then, and the same questions get them again.
+// taken, or if ctx ends. After ctx ends, the engine may still write the answers. A later
+// Ask of the same questions returns them.
 func (e *Engine) Ask(ctx context.Context, questions []*Question) ([]Reply, error) {
 	if len(questions) == 0 {
 		return nil, nil
@@ -137,8 +138,8 @@ func (e *Engine) Ask(ctx context.Context, questions []*Question) ([]Reply, error
 	}
 }
 
-// Stop answers the questions that wait, and closes the journal. It returns the error after which the engine
-// answered nothing more, if any.
+// Stop answers the questions that wait, and closes the journal. If the engine failed, Stop returns the error
+// of the failure.
 func (e *Engine) Stop() error {
 	e.close()
 	<-e.done
@@ -154,7 +155,7 @@ func (e *Engine) close() {
 	}
 }
 
-// Done is closed when nothing more is answered, after Stop or an error.
+// Done returns a channel that is closed when the engine has ended, after Stop or a failure.
 func (e *Engine) Done() <-chan struct{} { return e.done }
 
 func (e *Engine) work() {

@@ -23,8 +23,8 @@ import (
 
 // A journal holds the answered questions of a run, in order. The file begins with journalMagic. Each write
 // appends one frame: the length of its records, a checksum of the length, a message authentication code
-// (MAC), and the records. The MAC covers the MAC of the previous frame and this frame. A record is a multiple
-// of 8 bytes:
+// (MAC) of the frame, and the records. The checksum and the MAC also cover the MAC of the previous frame. A
+// record is a multiple of 8 bytes:
 //
 //	0    length of the query
 //	1    source of the answer
@@ -44,7 +44,7 @@ const (
 	mostMore     = 1 << 20 // bytes of further data of a record
 )
 
-// sources are numbered in records.
+// sources lists each source at its number in records.
 var sources = []tokens.Source{tokens.Vote, tokens.Public, tokens.Declined}
 
 type journal struct {
@@ -102,8 +102,8 @@ func errJournal(path string) error {
 		Why: "the answers of the run, which count against its caps, are uncertain", Fix: "restore the file", Check: true}
 }
 
-// read calls each for all records and their places. It sets end and code. It ignores a last frame that was
-// not written completely.
+// read calls the function `each` with every record and its place. It sets j.end and j.code. It ignores a last
+// frame that was not written completely.
 func (j *journal) read(each func(place int64, r record) error) error {
 	info, err := j.file.Stat()
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 )
 
 // A mark is a file in the user's state folder with the place and the code of the last frame of a journal.
-// With an older copy of the journal, the caps would count from an older state, and units would have votes
-// that they have cast. The mark reveals such a copy, also if the whole folder of the run was restored.
+// An older copy of the journal lacks answers that count against the caps, and votes that units have cast. The
+// mark reveals such a copy, also if the whole folder of the run was restored.
 type mark struct{ file *os.File }
 
 const markSize = 8 + 16 // place of the frame, code
@@ -61,8 +61,8 @@ func (m mark) check(j *journal) (empty bool, err error) {
 	return false, nil
 }
 
-// set records the frame at a place. The record is not forced to the disk, because a power failure is no
-// restored copy.
+// set records the place and the code of a frame. It does not sync, because an older mark still fits the
+// journal after a power failure.
 func (m mark) set(place int64, code [16]byte) error {
 	if m.file == nil {
 		return nil
@@ -79,7 +79,7 @@ func (m mark) close() error {
 }
 
 // guard compares the journal with its mark, and then keeps the mark up to date. It calls warn if an older
-// copy would not be recognised. Noise of a seed protects nobody, so its journal has no mark.
+// copy would not be recognised. A run with a seed has no mark, because its noise protects nobody.
 func (j *journal) guard(key rng.Key, warn func(string)) error {
 	if !key.Releasable() {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// described is a mechanism of package tokens with a description of package aggregate. The description finds
-// missing noise, so only the event of the mechanism is used.
+// described makes a mechanism of package tokens an [aggregate.Mechanism], so that its Description can choose
+// noise. Only Event is of use: Start and Law return an error.
 type described struct{ tokens.Mechanism }
 
 var errOnline = errors.New("online: the mechanism answers single questions alone")
@@ -45,8 +45,8 @@ func limit(name, doc string, most, usual float64) aggregate.Parameter {
 	return p
 }
 
-// numberOfTeachers is the public number of teachers, with which chosen noise is compared. It may be 0 if the
-// noise is given.
+// numberOfTeachers is the public number of teachers. Chosen noise that would hide their votes is refused. The
+// number may be 0 if the noise is given.
 func numberOfTeachers() aggregate.Parameter {
 	p := limit("teachers", "number of teachers; noise that hides their votes is refused", 1<<40, 0)
 	p.Min, p.Default, p.DefaultDoc = 0, func(int) float64 { return 0 }, "0"
@@ -80,8 +80,8 @@ func Mechanisms() []aggregate.Description {
 	return []aggregate.Description{gnmax, confident, screenDescription(), limitedDescription(), clippedDescription()}
 }
 
-// screenDescription has noise of equal cost for the screen and for the votes, if both are chosen and an epoch
-// has one refusal. The ratio of b2 to b1 is (2 failures)^(2/3) (Lyu, Su, Li 2017).
+// screenDescription describes the mechanism screen. The ratios of its noise are for epochs with 1 failure:
+// the screen then costs as much as the votes, and b2/b1 = 2^(2/3) (Lyu, Su, Li 2017).
 func screenDescription() aggregate.Description {
 	return aggregate.Description{
 		Name: "screen", Short: "the public token while the votes do not contradict it, and otherwise as gnmax",

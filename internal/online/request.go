@@ -26,7 +26,7 @@ type Question struct {
 	echo []byte   // the ID in JSON, as in the request
 }
 
-// name returns a number that differs for other inputs.
+// name returns a keyed hash of the ID and the inputs.
 func (q *Question) name() uint64 { return binary.LittleEndian.Uint64(q.sum[24:]) }
 
 func (q *Question) inputs() (start [12]byte) { copy(start[:], q.sum[:]); return start }
@@ -89,10 +89,10 @@ func NewFormat(s Settings, v *Voters) (*Format, error) {
 	return f, nil
 }
 
-// None returns the question of a request that cannot be read.
+// None returns an empty question, for a request that cannot be read.
 func (f *Format) None() *Question { return &Question{In: tokens.Input{Public: tokens.None}} }
 
-// request is a request that is read.
+// request is the state of Parse.
 type request struct {
 	*Question
 	*Format

@@ -33,7 +33,7 @@ type Voters struct {
 	private neighbours.Rows
 }
 
-// ReadVoters reads public rows like the questions, and private rows. Classes are those of the reading.
+// ReadVoters reads private rows, and public rows that resemble the questions. The classes are set by r.Rule.
 func ReadVoters(public, private dataset.Source, r dataset.Reading) (*Voters, error) {
 	schema, pool, err := dataset.ReadPublic(public, r)
 	if err != nil {
@@ -106,7 +106,7 @@ type quotaVotes struct {
 	late    []quota.Question // of the journal, still to be counted
 }
 
-// start begins to answer with a reservation of the event of the terms.
+// start returns an answerer. The argument r reserves the event of t.
 func (v *Voters) start(t quota.Terms, r *ledger.Reservation, key rng.Key) (Answerer, error) {
 	q := &quotaVotes{sample: quota.Sample{X: v.public, Terms: t}}
 	m, err := quota.New(t.Config)
@@ -116,7 +116,7 @@ func (v *Voters) start(t quota.Terms, r *ledger.Reservation, key rng.Key) (Answe
 	return q, err
 }
 
-// manyLate is the number of questions of the journal that are counted together.
+// manyLate is the number of questions that Resume collects before it counts their votes.
 const manyLate = 1 << 10
 
 func (q *quotaVotes) Ask(ctx context.Context, questions []*Question) ([]tokens.Answer, error) {

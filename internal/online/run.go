@@ -33,7 +33,7 @@ type Terms struct {
 	Rows     *Rows   `json:"rows,omitempty"` // of the mechanism Quota
 }
 
-// Rows names the files of private rows and of public rows like the questions, and their columns.
+// Rows names the two files of the mechanism Quota, and their columns. Public rows resemble the questions.
 type Rows struct {
 	Private string `json:"private"` // absolute path, as Public
 	Public  string `json:"public"`
@@ -55,7 +55,7 @@ type Config struct {
 	// Serve answers questions until it has no more, or until ctx ends. The settings have all noise. The
 	// argument resumed is true if the run was charged before.
 	Serve func(ctx context.Context, s Settings, resumed bool, e *Engine) error
-	// Finish makes a Serve that returns nil the last: the labels are released, and the key is destroyed.
+	// Finish ends the run after Serve returns nil: the labels are released, and the key is destroyed.
 	Finish bool
 }
 
@@ -74,7 +74,7 @@ const (
 // OwnLedger returns the path of the ledger of a run that has no other.
 func OwnLedger(out string) string { return results.Folder(out).Private("ledger.jsonl") }
 
-// Describe returns a description of a run in a ledger, or "" if the run answers no single questions.
+// Describe describes the run with a name in a ledger. It returns "" for a run of another package.
 func Describe(name string) string {
 	var s Settings
 	if is, text := run.Kind(name); is != kind || json.Unmarshal(text, &s) != nil {
@@ -86,14 +86,12 @@ func Describe(name string) string {
 	return fmt.Sprintf("answers to %d questions, one at a time", s.Queries)
 }
 
-// A run waits so long for another process that holds its folder or its ledger. Reading and planning a shared
-// ledger count too.
 const (
-	patience          = 2 * time.Second
-	patienceForLedger = time.Minute
+	patience          = 2 * time.Second // timeout to open a folder that another process may use
+	patienceForLedger = time.Minute     // timeout to open a shared ledger, read it and plan the run
 )
 
-// errStopped ends the drawing of a run that is not finished.
+// errStopped is the error of draw if the run is not finished.
 var errStopped = errors.New("online: stopped")
 
 type serving struct {
@@ -183,7 +181,7 @@ func (s *serving) forget() error {
 	return err
 }
 
-// alone calls open, which waits for other processes, but waits only for a moment.
+// alone calls the function open with a timeout, and explains the error after the timeout.
 func alone[T any](ctx context.Context, path string, patience time.Duration, open func(context.Context) (T, error)) (T, error) {
 	brief, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -228,8 +226,7 @@ func (s *serving) plan(ctx context.Context, before *run.Before) (p run.Plan, err
 	return p, err
 }
 
-// prepare makes the journal before the charge. A journal that is missing after the charge has lost answers,
-// and a journal with answers before the charge belongs to a ledger that was lost.
+// prepare makes the journal before the charge, and checks that the journal is consistent with the ledger.
 func (s *serving) prepare() error {
 	path := s.dir.Private(journalFile)
 	there, err := durable.Exists(path)

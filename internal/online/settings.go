@@ -30,7 +30,7 @@ type Settings struct {
 	Quota     *quota.Terms       `json:"quota,omitempty"`      // of the mechanism Quota; Queries is then an expected number
 }
 
-// MostClasses is the largest number of classes. A larger universe has tokens without names.
+// MostClasses is the largest number of Settings.Classes. Larger vocabularies set only Settings.Tokens.
 const MostClasses = 1 << 15
 
 func (s Settings) size() int { return max(s.Tokens, len(s.Classes)) }
@@ -162,7 +162,7 @@ func (s Settings) mechanism() (tokens.Mechanism, error) {
 	return m.(described).Mechanism, nil
 }
 
-// start begins to answer with a reservation of Event.
+// start returns an answerer. The argument r reserves the event of s.
 func (s Settings) start(r *ledger.Reservation, key rng.Key) (Answerer, error) {
 	m, err := s.mechanism()
 	if err != nil {
