@@ -33,9 +33,9 @@ func (m Mirror) check() {
 	match(m.M >= 1 && m.KE >= 1 && m.KO >= 0 && len(m.Even) == m.M*m.KE && len(m.Odd) == m.M*m.KO)
 }
 
-// MulStrips multiplies KE rows of strips of src, at even, by Even, and KO rows, at odd, by Odd. It writes the
-// sums of the two products to dst at sum, and the differences at difference. If sum equals difference, dst
-// gets the differences.
+// MulStrips multiplies m.Even by the KE rows of src at the argument even, and m.Odd by the KO rows at odd. It
+// writes the first product plus the second to dst at the argument sum, and the first minus the second at
+// difference. If sum equals difference, dst gets the differences.
 func (m Mirror) MulStrips(dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
 	if strips == 0 {
 		return
@@ -114,22 +114,23 @@ func addRow(sum *[strip]float32, row []float32, first, step int, src []float32, 
 	}
 }
 
-// Quarters is a [Mirror] whose results have a second symmetry, as for cosines and sines. Let a be the product
-// with the coefficients of row r that have even indices, and b with odd indices. Result r is a + b, and
-// result Last - r is a - b. So the M rows up to r = Last/2 determine all results.
+// Quarters is a [Mirror] whose results have a second symmetry, as for cosines and sines. Result r is a + b,
+// where a sums the terms of row r with even indices, and b sums the terms with odd indices. Result Last - r
+// is a - b. So the M rows up to r = Last/2 determine all results.
 type Quarters struct {
 	Mirror
 	Last int
 }
 
-// MulStrips is [Mirror.MulStrips] for results 0 to Last. If two results have the same place in dst, the
-// result Last - r remains.
+// MulStrips is [Mirror.MulStrips] for results 0 to Last. If results r <= Last/2 and Last - r have the same
+// place in dst, result Last - r remains.
 func (q Quarters) MulStrips(dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
 	q.mul(false, dst, sum, difference, src, even, odd, strips)
 }
 
 // Moduli is MulStrips for complex numbers. The first eight columns of a strip hold real parts, and the last
-// eight hold imaginary parts. Eight columns of each result hold sums, or differences, of moduli.
+// eight hold imaginary parts. Let e and o be the complex products with Even and Odd. Then dst gets eight
+// columns |e + o| + |e - o| at the argument sum, and eight columns |e + o| - |e - o| at difference.
 func (q Quarters) Moduli(dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
 	q.mul(true, dst, sum, difference, src, even, odd, strips)
 }
@@ -194,8 +195,8 @@ func Butterfly(sum, difference, a, b []float32) {
 
 // Halves is the matrix of a symmetric product. In results 0, 2, 4, ..., input Last - i has the coefficient of
 // input i. In results 1, 3, 5, ..., input Last - i has minus the coefficient of input i. Even and Odd hold
-// the coefficients of inputs 0 to Last/2. A middle input counts twice in even results and cancels in odd
-// results.
+// the coefficients of inputs 0 to Last/2. For even Last, input Last/2 counts twice in even results and
+// cancels in odd results.
 type Halves struct {
 	Even, Odd []float32 // (M+1)/2 x Last/2+1 and M/2 x Last/2+1
 	M, Last   int
@@ -238,9 +239,9 @@ func (h Halves) MulStrips(dst []float32, to Strips, src []float32, from Strips, 
 const GroupOutputs = 4
 
 // Groups is a pair of sparse matrices, for a filter and for its mirror image. The matrices multiply vectors
-// of eight numbers. A group has two products and four results. A result is the sum of the two products in one
-// matrix, and their difference in the other. A place is the index of the first of eight numbers. Concurrent
-// calls of Mul are safe.
+// of eight numbers. A group has two products p and q, and four results. Result i is p[i] + q[i] in one matrix
+// and p[i] - q[i] in the other. The place of an input or a result is the index of its first number in a
+// slice. Concurrent calls of Mul are safe.
 type Groups struct {
 	in, out          []int32 // places in bytes
 	counts           []int32 // number of inputs of each product
@@ -248,8 +249,8 @@ type Groups struct {
 	srcSize, dstSize int // smallest lengths of the slices
 }
 
-// GroupInputs holds one of the two products of a group. In holds the places of the inputs, and may be empty.
-// Weights[4j+i] is the weight of input j in result i.
+// GroupInputs holds one of the two products of a group. The field In has the places of the inputs, and may be
+// empty. Weights[4j+i] is the weight of input j in result i.
 type GroupInputs struct {
 	In      []int
 	Weights []float32
@@ -277,8 +278,8 @@ func (g *Groups) Add(out [GroupOutputs]int, first, second GroupInputs) {
 	}
 }
 
-// Mul computes the results of both matrices. A place of several groups has the result of the last group. If
-// sum and difference are the same slice, it holds the differences.
+// Mul computes the results of both matrices. If several groups have a result at the same place, the last
+// group's result remains. If sum and difference are the same slice, it holds the differences.
 func (g *Groups) Mul(sum, difference, src []float32) {
 	g.check(sum, difference, src)
 	if len(g.out) == 0 {

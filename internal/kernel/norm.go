@@ -83,8 +83,8 @@ func SquaresAbout(x []float32, centre float64) float64 {
 
 // FoldInt64 adds src·perUnit, rounded to integers (ties to even), to dst. It clears src and returns the
 // previous [SquaredNorm] of src. If a product is not below 2^51 in magnitude, the sums are meaningless. The
-// caller must detect this case by the large norm. The factor perUnit must have at most 24 significant bits,
-// so that its products with float32 values are exact in float64.
+// caller must detect this case: the returned value is then large. The factor perUnit must have at most 24
+// significant bits, so that its products with float32 values are exact in float64.
 func FoldInt64(dst []int64, src []float32, perUnit float64) float64 {
 	match(len(dst) == len(src))
 	var s [normLanes]float64

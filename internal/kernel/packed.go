@@ -91,8 +91,7 @@ func (p *Packed[T]) Mul(dst []T, ldd int, a []T, lda, m int) {
 
 const alignment = 64
 
-// Make returns n zeros, aligned to 64 bytes. It requests huge pages for 2 MB or more, which need few address
-// translations.
+// Make returns n zeros, aligned to 64 bytes. It requests huge pages for 2 MB or more.
 func Make[T float32 | float64 | int64](n int) []T {
 	if n == 0 {
 		return nil

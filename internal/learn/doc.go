@@ -6,8 +6,8 @@
 //
 // A [Trace] has a title, ordered steps and three closing sections. A step has a name, text, a formula and
 // numbers. The closing sections describe the release, the privacy cost, and the consequences of
-// misconceptions. The numbers come from packages accountant, aggregate, stability, svt and dpsgd. Only wrong
-// formulas are in this package. The same seed gives the same trace.
+// misconceptions. The numbers come from packages accountant, aggregate, stability, svt and dpsgd. The same
+// seed gives the same trace.
 //
 // # The texts
 //
@@ -37,10 +37,11 @@
 //
 // Go code finds a section by the name between {# and }, and adds the table of numbers. It finds the sections
 // "What is released" and "What it cost" by heading. A section on a mistake has no formula, and its heading
-// begins with the word "If". Values are inserted by name between braces: numeric inputs, and values that Go
-// code adds with the method named let. The template language is a part of text/template: {{if .passed}} ...
-// {{else}} ... {{end}}, and {{template "verdict" .}} for the paragraph of another section. The file
-// text/shared.md has sections for several mechanisms, but sections in a mechanism's file have priority.
+// begins with the word "If". The template {{.sigma}} inserts the value named sigma. Values are numeric
+// inputs, and values that Go code adds with the method lesson.let. The template language is a part of
+// text/template: {{if .passed}} ... {{else}} ... {{end}}, and {{template "verdict" .}} for the paragraph of
+// another section. The file text/shared.md has sections for several mechanisms, but sections in a mechanism's
+// file have priority.
 //
 // The sections Chapter, Claim, Look, Wrong, Right, Exercise NAME and Solution NAME belong to the course (see
 // package page).

@@ -258,8 +258,8 @@ func Find(name string) (Mechanism, error) {
 
 var ErrInput = errors.New("learn: invalid input")
 
-// Run traces one run of the mechanism m. Inputs that are missing in values have their defaults. An unknown
-// input is an error.
+// Run traces one run of the mechanism m. An input without an entry in the map values has its default. An
+// unknown input is an error.
 func (m Mechanism) Run(values map[string]string, o Options) (Trace, error) {
 	if !(o.Delta > 0 && o.Delta < 1) {
 		return Trace{}, fmt.Errorf("%w: Delta must lie strictly between 0 and 1, not %v", ErrInput, o.Delta)

@@ -38,8 +38,8 @@ type Compared struct {
 	Found int // number of queries above the threshold
 }
 
-// Compare runs a sparse vector mechanism on values until law.Stop answers are above the threshold. The
-// function draw returns the noise of a question, or of the threshold for question -1.
+// Compare runs a sparse vector mechanism on values. It stops when the number of answers above the threshold
+// is law.Stop. The function draw returns the noise of a question, or of the threshold for question -1.
 func Compare(law svt.Law, values []int64, draw func(n svt.Noise, question int) int64) Compared {
 	c := Compared{Law: law, Rho: draw(law.ThresholdNoise, -1)}
 	for i, v := range values {
@@ -150,8 +150,8 @@ func allBelow(law svt.Law, value float64, k int) float64 {
 	return valid(p, err)
 }
 
-// Broken is an incorrect sparse vector mechanism. The inputs Here and There have a privacy loss above the
-// claimed epsilon.
+// Broken is an incorrect sparse vector mechanism. Between the inputs Here and There, the privacy loss is
+// above the epsilon Claimed.
 type Broken struct {
 	Law         svt.Law
 	Here, There []float64
@@ -159,7 +159,7 @@ type Broken struct {
 }
 
 // BrokenVariants returns incorrect sparse vector mechanisms by name (Lyu, Su, Li 2017, section 3). The
-// argument scale is the threshold noise of variant threshold-only.
+// argument scale is the Laplace scale of the threshold noise in the variant "threshold-only".
 func BrokenVariants(scale float64) map[string]Broken {
 	laplace := func(scale float64) svt.Noise { return svt.Noise{Kind: svt.Laplace, Scale: scale} }
 	return map[string]Broken{

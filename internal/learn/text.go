@@ -134,10 +134,9 @@ type phrase struct {
 	cases               []phraseCase
 }
 
-// phraseCase is a branch of an if. With a field equal, it applies to values whose text is equal to the field.
-// Without this field, it applies to values that are not false, 0 or empty.
+// phraseCase is a branch of an if.
 type phraseCase struct {
-	value, equal string
+	value, equal string // {{if eq .value equal}}, or {{if .value}} with equal empty, or {{else}} with both empty
 	then         []phrase
 }
 

@@ -162,8 +162,7 @@ func (c *Chapter) exercise(name string, tolerance float64, answer func() float64
 		Name: name, Question: c.Text["Exercise "+name], Solution: c.Text["Solution "+name], answer: answer, tolerance: tolerance})
 }
 
-// Exercise has a numeric answer that the packages compute. Tests compute the
-// answers of the museum.
+// Exercise is a question with a numeric answer.
 type Exercise struct {
 	Name      string
 	Question  string

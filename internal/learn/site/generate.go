@@ -1,6 +1,6 @@
 //go:build ignore
 
-// This program writes the two files that builds with tag course embed. Run it by go generate
+// This program writes course.wasm.gz and wasm_exec.js for the build tag course. Run it by go generate
 // ./internal/learn/site.
 package main
 

@@ -19,12 +19,12 @@ type Program struct {
 	Glue   []byte // wasm_exec.js of the Go distribution that compiled the module
 }
 
-// ErrNoProgram is the error of a build that embeds no [Program] if the go command is missing.
+// ErrNoProgram is the error of [LoadProgram] if no [Program] is embedded and go build fails.
 var ErrNoProgram = errors.New("site: no program for the page, and no Go that compiles one here")
 
-// LoadProgram returns the embedded program. A build without the tag course instead compiles the program with
-// the go command, in ten seconds to a minute. The working directory must then be in this module or in a
-// module that requires this module.
+// LoadProgram returns the embedded program. Without the build tag course, nothing is embedded, and the go
+// command compiles the program in ten seconds to a minute. The working directory must then be in this module
+// or in a module that requires this module.
 func LoadProgram(ctx context.Context) (Program, error) {
 	if embedded.Packed != nil {
 		return embedded, nil
