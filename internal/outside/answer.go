@@ -18,11 +18,11 @@ const mostCells = 20_000 // cells of an answer that become features
 
 var seed = maphash.MakeSeed()
 
-// Outcome returns what an audit compares: each label with its query; the number of rows, or the failure if
-// there is no answer; and a hash of the whole text. groups[q] is the same for queries with equal votes, whose
-// labels have equal distributions. Rows without a query form a sample, whose order has no meaning. For each
-// column of numbers, the means over each group of queries and over the sample are compared too. Text that is
-// neither JSON nor CSV has only its hash.
+// Outcome returns what an audit compares: each label with the group of its query; the number of rows, or
+// the failure if there is no answer; and a hash of the whole text. Queries with equal votes have equal
+// entries in groups, because their labels have equal distributions. All rows without a query form one
+// group. The mean of each column over each group is compared too. In groups of queries, these means omit
+// whole numbers. Text that is neither JSON nor CSV has only its hash.
 func (a Answer) Outcome(groups []int) (o audit.Outcome[string]) {
 	add := func(format string, args ...any) {
 		o.Labels = append(o.Labels, unique.Make(fmt.Sprintf(format, args...)).Value())
@@ -61,8 +61,8 @@ func (a Answer) Outcome(groups []int) (o audit.Outcome[string]) {
 	return o
 }
 
-// readRows calls cell for each cell. Of JSON, cells are the scalars, and a row is the first index of a list
-// before a scalar. Of CSV, a first line that is one too many is a header, and the column query has the rows.
+// readRows calls cell for each scalar of JSON or each field of CSV. The row of a scalar is its index in
+// the outermost list, or -1. In CSV, a column "query" has the row indices.
 func readRows(text []byte, queries int, cell func(row int, name, value string)) {
 	var tree any
 	if bytes.HasPrefix(text, []byte("[")) || bytes.HasPrefix(text, []byte("{")) {

@@ -24,7 +24,7 @@ type Options struct {
 	Progress func(done int, bound float64) // may be nil
 }
 
-// Result is a finding with its circumstances.
+// Result is the finding of [Audit] with facts about its runs.
 type Result struct {
 	audit.Finding
 	Input       string // name of the tested pair
@@ -44,9 +44,9 @@ type trial struct {
 	audit.Trial[string]
 }
 
-// Audit tests a claim about a labeller. At most about a quarter of the samples select a pair of inputs: in
-// each round, all remaining pairs get equally many runs, and then the better half remains. All further runs
-// test the last pair.
+// Audit tests a claim about a labeller. It first selects a pair of inputs, with at most about a quarter of
+// the samples. In each round of the selection, all remaining pairs get equally many runs, and then the
+// better half remains. All further runs test the selected pair.
 //
 // Audit stops when the claim is refuted, when all samples are used, or when ctx ends. The bound is correct in
 // each case (see [audit.Pairs]) if no run depends on what another run left behind.

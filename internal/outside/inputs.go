@@ -19,16 +19,16 @@ type Pair struct {
 	Groups        []int // see Answer.Outcome
 }
 
-// Votes describes crafted votes. With Counts, a file has the number of votes for each class.
+// Votes describes crafted votes.
 type Votes struct {
 	Teachers, Classes, Queries int
-	Counts                     bool
+	Counts                     bool // each row holds the number of votes for each class, not the vote of each teacher
 }
 
-// Pairs returns crafted votes. In each pair class 0 leads class 1 by another number of votes, from a tie to
-// unanimity, because the lead with the strongest event depends on the noise. One teacher then votes for the
-// second class instead of the first. If rnd is nil, all queries are equal. Otherwise all but one query have
-// random votes, of which most are equal.
+// Pairs returns pairs of crafted votes. Each pair has another lead of class 0 over class 1, from a tie to
+// unanimity, because the best lead for an audit depends on the noise. In the second input of a pair, one
+// teacher moves its vote in each query from the most frequent class to the second. If rnd is nil, all
+// queries are equal. Otherwise all but the first have random votes, and most votes of such a query agree.
 func (v Votes) Pairs(rnd *rand.Rand) (pairs []Pair) {
 	rows := make([][]int, v.Queries) // counts
 	for q := range rows {
@@ -96,9 +96,9 @@ func encoded(rows [][]string) []byte {
 	return b.Bytes()
 }
 
-// Given returns pairs of given votes, a CSV file with a row for each query. A first line without a cell of
-// the second line is a header. In each pair another teacher, one of at most 8, votes in every query for the
-// most frequent class besides the class of its vote.
+// Given returns pairs from a CSV file with a row of votes for each query. The first line is a header if it
+// has no cell in common with the second line. Each of at most 8 pairs changes the votes of another
+// teacher: in every query, the vote moves to the most frequent other class.
 func Given(file []byte) (pairs []Pair, err error) {
 	rows, err := read(file)
 	if err != nil {
@@ -129,9 +129,9 @@ func Given(file []byte) (pairs []Pair, err error) {
 	return pairs, nil
 }
 
-// Tables returns pairs for a labeller that trains on a table. The second input lacks a canary unit. The unit
-// has some copies of a row, with the label of another class, and the question is this row without its label.
-// In half of the pairs, the numbers of the canary are far outside the range.
+// Tables returns pairs for a labeller that trains on a table. Only the first input has a canary unit:
+// `copies` equal rows with the label of another class. The question is the canary row without its label.
+// In half of the pairs, all numeric features of the canary are 1e6.
 func Tables(file []byte, label string, copies int) (pairs []Pair, err error) {
 	rows, err := read(file)
 	if err != nil {

@@ -122,7 +122,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 }
 
 // URL returns a labeller that posts each input to an address and reads the body of the response. A status
-// other than 200, also a redirect, is a failure. Because votes are secret, http is only for this machine.
+// other than 200, also a redirect, is a failure. Votes are secret, so http is refused for other machines.
 func URL(address string, timeout time.Duration) (Labeller, error) {
 	u, err := url.Parse(address)
 	if err != nil {

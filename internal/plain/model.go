@@ -17,8 +17,8 @@ type Model struct {
 	Mean     *Mean     `json:"mean,omitempty"`
 }
 
-// Describer is a fitted classifier that has an equivalent [Model]. The scores are equal except for rounding
-// and for the differences in the comments on the model's parts.
+// Describer is a fitted classifier that has an equivalent [Model]. The scores are equal except for
+// rounding and for the differences that a comment on the classifier's method Plain states.
 type Describer interface {
 	Plain() *Model
 }
@@ -35,8 +35,8 @@ type Linear struct {
 	Bias    []float64   `json:"bias"`    // one for each of Classes
 }
 
-// Mean is a weighted mean of the class probabilities of several models. A model's probabilities are its
-// clipped scores divided by their sum, then (p + Doubt)^Power divided by their sum.
+// Mean is a weighted mean of the class probabilities of several models. The probabilities are proportional
+// to (p + Doubt)^Power, where p are the model's scores, clipped to [0, 1] and scaled to sum 1.
 type Mean struct {
 	Doubt   float64  `json:"doubt"`
 	Members []Member `json:"members"`

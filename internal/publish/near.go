@@ -111,8 +111,8 @@ func (n *near) release(ctx context.Context) (r *Report, err error) {
 	return r, n.results(ctx, n.public, rows, r)
 }
 
-// labels returns the stage that releases labels. The caller must store the queries in *rows before the
-// stage draws noise.
+// labels returns the stage that releases labels. Before the stage draws noise, the caller must set *rows
+// to the indices of the queries in the pool.
 func (n *near) labels(ctx context.Context, plan nearby.Plan, rows *[]int) run.Stage {
 	return run.Stage{
 		Name: "labels", Out: n.made(labelsFile), Mode: 0o600, Key: func(key rng.Key) rng.Key { return key.Derive("near") },

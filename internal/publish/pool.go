@@ -111,8 +111,8 @@ func (j *job) try(labels accountant.Event) error {
 
 // draw draws the rows of the pool, writes them as CSV, and reads the file. If the pool is drawn from noisy
 // counts, draw first charges the counts and the labels together, and releases the counts. The ledger then
-// stays open for the stage last, which releases the labels. The key, the private rows and choices identify
-// the run.
+// stays open for the argument last, the stage that releases the labels. The argument choices becomes part
+// of the run's ID.
 func (j *job) draw(ctx context.Context, rows int, choices any, labels accountant.Event, last run.Stage) error {
 	d := j.drawn
 	if d.counted() {
@@ -176,8 +176,8 @@ func (j *job) releaseCounts(ctx context.Context, choices any, labels accountant.
 	return err
 }
 
-// poolFiles returns the names of the files that describe a drawn pool. The contents of the files in paid are
-// charged.
+// poolFiles returns the names of the files that describe a drawn pool. The list paid has only the files
+// whose release has a privacy cost.
 func (j *job) poolFiles() (paid, all []string) {
 	if j.drawn.counted() {
 		paid = append(paid, marginalsFile)

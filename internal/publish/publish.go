@@ -151,7 +151,7 @@ func (c Config) complete() (Config, error) {
 	return c, nil
 }
 
-// Units returns the number of protected units: teachers for [PATE], and otherwise Size units.
+// Units returns the number of protected units: the number of teachers for [PATE], and otherwise s.Size.
 func (s Settings) Units() run.Units {
 	if s.Method != PATE {
 		return run.Units{N: s.Size, Noun: "units"}

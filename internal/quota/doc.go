@@ -12,8 +12,8 @@
 //
 // Neighbours differ by one added or removed unit. Fix the rows of all other units. The votes of a unit
 // depend on its own rows and on the questions so far, but on no other unit. So a unit that is added raises
-// one count by one at each of at most Votes questions. Which questions these are follows from the rows of
-// the unit and from the questions so far. All other counts stay the same.
+// one count by one at each of at most Votes questions. The rows of the unit and the questions so far
+// determine these questions. All other counts stay the same.
 //
 // A simulator that knows the rows of all units can produce the answers from at most Votes numbers. Each
 // number has the distribution of the noise (without the unit), or of the noise plus 1 (with the unit). At
@@ -23,9 +23,9 @@
 // Votes independent numbers, and the event Repeated{DiscreteGaussian{Sigma, 1}, Votes} dominates them. The
 // event depends neither on the number of questions nor on the way in which questions are chosen.
 //
-// Individual filters (Feldman, Zrnic 2021, for Rényi divergences; Koskela, Tobaben, Honkela 2023, for
-// Gaussian noise) stop a record at a bound on its summed losses; here all losses of a unit are equal, so
-// counting votes is enough, for any noise and without a theorem on filters.
+// Individual filters stop a record at a bound on its summed losses (Feldman, Zrnic 2021, for Rényi
+// divergences; Koskela, Tobaben, Honkela 2023, for Gaussian noise). Here all losses of a unit are equal,
+// so counting votes is enough. This holds for any noise and requires no theorem on filters.
 //
 // Labels and all other functions of the noisy counts have no further cost.
 //
@@ -38,7 +38,7 @@
 // # Caveats
 //
 // Radius and features must be public functions of a question, of public rows and of earlier answers. Write
-// questions to durable storage before their answers leave: the counters of votes follow from the private
-// rows and from the questions. Running time depends on the number of near units, but not on the numbers of
-// votes that are left.
+// questions to durable storage before releasing their answers. After a restart, Resume counts the votes of
+// each unit again from these questions and the private rows. Running time depends on the number of near
+// units, but not on the numbers of votes that are left.
 package quota

@@ -20,10 +20,10 @@ type Terms struct {
 }
 
 // These parameters were chosen on abalone, satellite and waveform. With n units, T questions and k votes
-// per unit, a question has up to nk/T votes. Let c be the noise for k = 1, so the noise for k votes is c
-// sqrt(k). The number k is the least with nk/T of at least signal times the noise, but at least fewest.
-// And nk/T is at most widest times n/classes, because farther units are often of another class. Below
-// futile times the noise, labels are hardly better than random.
+// per unit, a question has up to nk/T votes. Let c be the noise for k = 1, so the noise for k votes is
+// c·sqrt(k). The number k is the least with k >= fewest and nk/T >= signal·c·sqrt(k). But always
+// nk/T <= widest·n/classes, because farther units are often of another class. Labels with
+// nk/T < futile·c·sqrt(k) are hardly better than random.
 const (
 	signal = 12
 	fewest = 8
@@ -31,10 +31,10 @@ const (
 	futile = 2
 )
 
-// ErrFutile matches the error of terms with which noise would hide the votes.
+// ErrFutile matches the error of [Terms.Choose] if the noise would hide the votes.
 var ErrFutile = errors.New("quota: noise would hide the votes")
 
-// Choose returns t with the number of votes and with the least noise.
+// Choose returns t with Votes and Sigma, which it sets if they are 0. The function least finds this Sigma.
 func (t Terms) Choose(least aggregate.LeastNoise) (Terms, error) {
 	if t.Units < 1 || t.Questions < 1 || t.Classes < 2 {
 		return t, fmt.Errorf("quota: %d units, %d questions and %d classes are too few", t.Units, t.Questions, t.Classes)
@@ -69,9 +69,9 @@ func (t Terms) Choose(least aggregate.LeastNoise) (Terms, error) {
 	return t, nil
 }
 
-// The radius of a question reaches the fraction near times Votes/Questions of the public rows on average.
-// The fraction grows during the run, because later questions find fewer units with votes left: by the
-// factor 1 - slope/2 at the first question, and 1 + slope/2 from the last expected question on.
+// On average, the radius of a question reaches the fraction near·Votes/Questions of the public rows. Later
+// questions find fewer units with votes left, so the fraction grows during the run. At the first question
+// its factor is 1 - slope/2, and from the last expected question on, 1 + slope/2.
 const (
 	near  = 0.7
 	slope = 0.6
