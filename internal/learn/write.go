@@ -248,8 +248,7 @@ type Formula struct {
 	TeX  string `json:"tex"`
 }
 
-// Number is a named scalar or vector of a step. A vector has one value for each object that the step's Index
-// names, by default a class.
+// Number is a named scalar or vector of a step.
 type Number struct {
 	Name   string    `json:"name"`
 	Values []float64 `json:"values"`

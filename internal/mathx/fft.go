@@ -172,7 +172,7 @@ func (f *FFT) transform(x, y []complex128) []complex128 {
 
 var idle sync.Map // of *sync.Pool of *FFT, by length
 
-// BorrowFFT returns an FFT of length n, if possible one that was returned.
+// BorrowFFT returns an FFT of length n, either a new one or one given back by [FFT.Return].
 func BorrowFFT(n int) *FFT {
 	if pool, ok := idle.Load(n); ok {
 		if f, ok := pool.(*sync.Pool).Get().(*FFT); ok {
@@ -200,9 +200,9 @@ const FFTLowError = 7 * 0x1p-53
 
 const lowBlock = 32
 
-// ForwardLow sets dst to the first outputs of Forward, computed from the defining sum. The sequence is zero
-// except for x, which begins at index at and wraps around at the end. The time is proportional to the number
-// of outputs times the number of nonzero inputs. The error is a tenth of the error of Forward.
+// ForwardLow sets dst to the first outputs of Forward, computed from the defining sum. Element (at+i) mod N
+// of the input sequence is x[i]. All other elements are zero. The time is proportional to the number of
+// outputs times the number of nonzero inputs. [FFTLowError] bounds the error.
 func (f *FFT) ForwardLow(dst []complex128, x []float64, at int) {
 	clear(dst)
 	lost := make([]complex128, len(dst))

@@ -37,8 +37,8 @@ func LogGaussianDelta(sigma, eps float64) float64 {
 	return LogNormalPDF(c) + math.Log(sum*step)
 }
 
-// GaussianEpsilon returns the smallest epsilon >= 0 at delta in (0, 1) between N(0, sigma^2) and N(1,
-// sigma^2). Rounding errors may make it slightly too small.
+// GaussianEpsilon returns the smallest epsilon >= 0 with LogGaussianDelta(sigma, epsilon) <= log(delta), for
+// delta in (0, 1). Rounding errors may make the result slightly too small.
 func GaussianEpsilon(sigma, delta float64) float64 {
 	target := Log(delta)
 	f := func(eps float64) bool { return LogGaussianDelta(sigma, eps) <= target }
@@ -57,7 +57,7 @@ func GaussianEpsilon(sigma, delta float64) float64 {
 }
 
 // Log returns the natural logarithm of x >= 0, also for subnormal x. On amd64, math.Log stays near -709.09
-// for x below 2.2e-308, but log(5e-324) is -744.44. An epsilon at such a delta would be too small.
+// for x below 2.2e-308, but log(5e-324) is -744.44. So an epsilon at delta = x would be too small.
 func Log(x float64) float64 {
 	if x > 0 && x < 0x1p-1022 {
 		return math.Log(x*0x1p60) - 60*math.Ln2
@@ -138,15 +138,15 @@ func GoldenSection(f func(float64) float64, lo, hi float64) (x, fx float64) {
 	return b, fb
 }
 
-// Bisect returns the smallest x in [lo, hi] for which f(x) is true, to the last bit. The function f must be
-// false at lo, true at hi, and switch once.
+// Bisect returns the smallest float64 x in [lo, hi] for which f(x) is true, plus at most 2^-200 (hi-lo). The
+// function f must be false at lo, true at hi, and switch once.
 func Bisect(f func(float64) bool, lo, hi float64) float64 {
 	_, hi = Halve(200, f, lo, hi)
 	return hi
 }
 
-// Halve halves the interval [lo, hi] repeatedly, up to a number of times. It keeps the half in which f
-// switches from false to true.
+// Halve halves the interval [lo, hi], and keeps the half in which f switches from false to true. The argument
+// times is the maximum number of halvings.
 func Halve(times int, f func(float64) bool, lo, hi float64) (float64, float64) {
 	for range times {
 		mid := lo + (hi-lo)/2
@@ -162,9 +162,8 @@ func Halve(times int, f func(float64) bool, lo, hi float64) (float64, float64) {
 	return lo, hi
 }
 
-// LogTheta returns the logarithm of sum_k exp(-k^2/(2 sigma^2)) over all integers k, to the last digit. This
-// sum normalises the discrete Gaussian. For large sigma it equals sigma sqrt(2 pi) sum_k exp(-2 pi^2 sigma^2
-// k^2) by Poisson's formula.
+// LogTheta returns the logarithm of sum_k exp(-k^2/(2 sigma^2)) over all integers k. This sum normalises the
+// discrete Gaussian. The result has an error of a few units in the last place.
 func LogTheta(sigma float64) float64 {
 	sum := func(c float64) (s float64) {
 		for k := 4.0; k > 0; k-- {
@@ -175,5 +174,6 @@ func LogTheta(sigma float64) float64 {
 	if sigma < 1/math.Sqrt(2*math.Pi) { // both sums converge equally fast at this sigma
 		return math.Log1p(sum(1 / (2 * sigma * sigma)))
 	}
+	// By Poisson's formula the sum is sigma sqrt(2 pi) sum_k exp(-2 pi^2 sigma^2 k^2).
 	return math.Log(sigma) + math.Log(2*math.Pi)/2 + math.Log1p(sum(2*math.Pi*math.Pi*sigma*sigma))
 }

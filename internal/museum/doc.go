@@ -5,10 +5,10 @@
 //	}
 //
 // An [Exhibit] has a source, a year, a claim and two neighbouring inputs. Its mechanism makes the mistake, or
-// on request the correction. Package controls audits the exhibits, and package page makes exercises of them.
+// on request the correction. The exhibits are audited by package controls, and are exercises in package page.
 //
 // # Caveats
 //
-// A mechanism keeps only the mistake of its source, with small numbers. Noise on integers is discrete, which
-// costs about as much as continuous noise, and a window around 0 bounds noisy numbers (post-processing).
+// A mechanism copies only the mistake of its source, on small inputs. Noise on integers is discrete, and
+// costs about as much as continuous noise. Noisy integers are clamped to a range around 0 (post-processing).
 package museum

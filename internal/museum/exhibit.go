@@ -21,8 +21,8 @@ type Exhibit struct {
 	Inputs  string  // two neighbouring inputs
 	Epsilon float64 // claimed, at Delta
 	Delta   float64
-	// FoundEpsilon is the least epsilon at Delta on these inputs. If there is none, it is 0, and FoundDelta
-	// is the least delta at Epsilon. Tests compute both.
+	// FoundEpsilon is the least epsilon at Delta on these inputs, or 0 if no epsilon holds. In the second
+	// case, FoundDelta is the least delta at Epsilon.
 	FoundEpsilon float64
 	FoundDelta   float64
 	Rare         bool // the evidence is too rare for sampling
@@ -43,14 +43,15 @@ func Exhibits() (all []Exhibit) {
 	return all
 }
 
-// Sample returns a function that runs the mechanism with the mistake, with the record (in is 1) or without
-// it (0).
+// Sample returns a function that draws an output of the mechanism with the mistake. If the argument in is 1,
+// the input contains the record. If it is 0, the input lacks the record.
 func (e Exhibit) Sample(in int, rnd *rand.Rand) func() string {
 	t := &trial{in: in, rnd: rnd, laws: map[noise][]float64{}}
 	return func() string { return fmt.Sprint(e.run(t)) }
 }
 
-// Laws returns the log probabilities of all outputs, in one order for both inputs, with the mistake or right.
+// Laws returns the log probabilities of all outputs for the input with the record and the input without the
+// record. Both slices list the outputs in the same order. If right is true, the mistake is corrected.
 func (e Exhibit) Laws(right bool) (with, without []float64) {
 	p, q := e.run.enumerate(1, right), e.run.enumerate(0, right)
 	outputs := maps.Clone(p)

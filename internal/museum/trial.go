@@ -69,7 +69,7 @@ func (t *trial) laplace(value int, scale float64) int { return t.noisy(noise{val
 
 func (t *trial) gaussian(value int, sigma float64) int { return t.noisy(noise{value, sigma, true}) }
 
-// noisy returns the value plus discrete noise, within a window that does not depend on the value.
+// noisy returns n.value plus discrete noise, clamped to a range that does not depend on n.value.
 func (t *trial) noisy(n noise) int {
 	reach := 40 + 12*int(math.Ceil(n.scale))
 	law := t.laws[n]

@@ -57,8 +57,7 @@ func All() []Named {
 	}
 }
 
-// idxFiles returns the four files of a set in MNIST's format, with hashes sums of training and test images
-// and labels.
+// idxFiles returns the four files of a set in MNIST's format. The argument sums has their SHA-256 hashes.
 func idxFiles(folder, packaged string, sums ...string) []File {
 	var files []File
 	for i, name := range []string{"train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"} {
@@ -105,7 +104,7 @@ func Names() []string {
 
 func Images(name string) bool { return name == "mnist" || name == "fashion-mnist" }
 
-// Open opens the data set named where, or calls [dataset.Open] if no set has this name. If the files are
+// Open opens the data set with Name == where, or calls [dataset.Open] if no set has this name. If files are
 // missing, the error is a [*fault.Error] that contains the installation command and wraps [fs.ErrNotExist].
 func Open(where string, opt dataset.Options) (dataset.Data, error) {
 	all := All()

@@ -51,7 +51,7 @@ func WriteHeader(w io.Writer, h Header) error {
 	return err
 }
 
-// ReadHeader parses the header at the start of raw. The result used is the header's length in bytes.
+// ReadHeader parses the header at the start of raw. The second result is the header's length in bytes.
 func ReadHeader(raw []byte) (h Header, used int, err error) {
 	used = len(Magic) + 2
 	if len(raw) < used || string(raw[:len(Magic)]) != Magic {
@@ -253,8 +253,8 @@ func halfFloat(b uint16) float64 {
 	return v
 }
 
-// Whole decodes the little-endian integer or boolean at the start of raw. It sets signed for kind 'i', and
-// unsigned for all other kinds.
+// Whole decodes the little-endian integer or boolean at the start of raw. The decoded value is the first
+// result for kind 'i', and the second result for all other kinds.
 func Whole(raw []byte, t Type) (signed int64, unsigned uint64) {
 	switch t.Size { // a loop over bytes is several times slower
 	case 1:

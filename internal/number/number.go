@@ -1,5 +1,5 @@
-// Package number formats rounded numbers. An upper bound is rounded up, so the text, parsed as a float64, is
-// at least x. A lower bound is rounded down.
+// Package number formats rounded numbers. The text of an upper bound parses to a float64 that is at least the
+// bound. A lower bound is rounded down.
 //
 // Rounding works on decimal digits, because arithmetic is inexact. For example, let x be just above a number
 // with four decimals. For 9 % of such x, Ceil(x*1e4)/1e4 is below x.
@@ -25,7 +25,7 @@ func DigitsUp(x float64, digits int) string { return Digits(Up(x, digits), digit
 // DigitsDown returns the largest number <= x with the given number of significant digits, at most 15.
 func DigitsDown(x float64, digits int) string { return Digits(-Up(-x, digits), digits) }
 
-// Up returns the number of [DigitsUp] as a float64, which is at least x.
+// Up is like [DigitsUp] but returns a float64. The result is at least x.
 func Up(x float64, digits int) float64 {
 	text := strconv.FormatFloat(x, 'e', digits-1, 64)
 	nearest, _ := strconv.ParseFloat(text, 64) // infinite on overflow

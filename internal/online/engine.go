@@ -14,7 +14,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Answerer draws answers to questions that have none. Only one goroutine may use it.
+// Answerer draws answers to questions that are not in the journal. Only one goroutine may use it.
 type Answerer interface {
 	// Ask answers questions in this order. Once a cap is used up, it returns the answers of the first
 	// questions, and an error that matches [ErrExhausted]. After another error it must not be used.
@@ -45,7 +45,7 @@ type Reply struct {
 	Left tokens.Left
 }
 
-// Engine answers questions, each once. Its methods may be called concurrently.
+// Engine draws one answer per question. A repeated question gets the same answer. Concurrent use is safe.
 type Engine struct {
 	journal *journal
 	draws   Answerer
@@ -61,7 +61,7 @@ type Engine struct {
 	done    chan struct{}
 }
 
-// Counts are public numbers about a run.
+// Counts has the numbers of answers of a run, and what remains of its caps. All are public.
 type Counts struct {
 	Answers  tokens.State // answers since the run began
 	Repeated int64        // answers that were given again since the start of the engine
@@ -79,7 +79,7 @@ const (
 	mostAtOnce  = 1 << 10 // questions from which a batch takes no further request
 )
 
-// Open opens the journal at path and resumes the answerer. The function warn may be nil.
+// Open opens the journal at path and passes its answers to draws.Resume. The function warn may be nil.
 func Open(ctx context.Context, path string, key rng.Key, draws Answerer, warn func(string)) (*Engine, error) {
 	secret, err := key.Derive("inputs").MarshalText()
 	if err != nil {
