@@ -44,6 +44,9 @@ func Compare(ctx context.Context, cfg Config) (*Result, error) {
 	if len(c.Epsilons) > 1 {
 		r.EpsilonTargets = c.Epsilons
 	}
+	if of := cfg.Task.Test.Len(); of > r.Test {
+		r.TestOf = of
+	}
 	switch {
 	case c.counted():
 		r.PoolOf = c.Pool

@@ -144,6 +144,27 @@ func TestCompareOnBlobs(t *testing.T) {
 // Each target is a run and a budget of its own, within it, with questions and noise as the run at this
 // target alone would have; an interrupted sweep repeats itself. Of two classes every method that has scores
 // says how well they order the test rows.
+// TestManyTestRowsAreSampled: the part is fixed, and no other part of the task changes.
+func TestManyTestRowsAreSampled(t *testing.T) {
+	cfg := config(t, t.TempDir())
+	cfg.Task, cfg.Methods = blobs(300, 40, mostTested), []string{Majority}
+	full := testkit.Must(cfg.withDefaults())
+	require.Equal(t, cfg.Task.Hash(), full.Task.Hash())
+	require.Zero(t, testkit.Must(Compare(context.Background(), cfg)).TestOf)
+
+	cfg.Task = blobs(300, 40, 3*mostTested)
+	r := testkit.Must(Compare(context.Background(), cfg))
+	require.Equal(t, 3*mostTested, r.TestOf)
+	require.InDelta(t, mostTested, r.Test, 5*math.Sqrt(mostTested*2/3))
+	cfg.Key, cfg.Dir = rng.SeedKey(8), t.TempDir()
+	require.Equal(t, r.ClassRows, testkit.Must(Compare(context.Background(), cfg)).ClassRows)
+
+	for i := range cfg.Task.Test.Units {
+		cfg.Task.Test.Units[i] = "one"
+	}
+	require.Zero(t, testkit.Must(Compare(context.Background(), cfg)).TestOf, "not a sample of few units")
+}
+
 func TestAreasOfTwoClasses(t *testing.T) {
 	cfg := config(t, t.TempDir())
 	cfg.Task, cfg.Seeds, cfg.Learner, cfg.Teachers = declaredTask(t, 600, 1), 2, "forest", 20

@@ -22,6 +22,7 @@ type Result struct {
 	// have no true labels.
 	PoolOf  string `json:"pool_of,omitempty"`
 	Test    int    `json:"test"`
+	TestOf  int    `json:"test_of,omitempty"` // if Test is a fixed random part: all test rows
 	Classes int    `json:"classes"`
 	// ClassRows is the number of test rows of each class. Results of earlier versions have neither ClassNames
 	// nor ClassRows.

@@ -105,6 +105,13 @@ func TestTextFitsATerminalOf80Columns(t *testing.T) {
 	require.Regexp(t, `pate/confident-gnmax +2\.0000 +98\.50 +87\.65 +250/300`, fits())
 }
 
+func TestASampleOfTestRowsIsNamed(t *testing.T) {
+	r := sample()
+	require.Contains(t, Footnotes(r), "1000 test rows: ")
+	r.TestOf = 5000
+	require.Contains(t, Footnotes(r), "1000 test rows, a fixed random part of 5000: ")
+}
+
 func TestRecordsKeepFullPrecision(t *testing.T) {
 	r := sample()
 	e := 1.9999999973183933

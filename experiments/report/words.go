@@ -65,7 +65,11 @@ func Footnotes(r *experiments.Result) string {
 			worst = max(worst, row.StandardError)
 		}
 	}
-	fmt.Fprintf(&b, "%d test rows: the standard error of test is at most %s.\n", r.Test, percent(worst))
+	fmt.Fprintf(&b, "%d test rows", r.Test)
+	if r.TestOf > 0 {
+		fmt.Fprintf(&b, ", a fixed random part of %d", r.TestOf)
+	}
+	fmt.Fprintf(&b, ": the standard error of test is at most %s.\n", percent(worst))
 	if r.Seeds > 1 {
 		fmt.Fprintf(&b, "Means over %d independent runs; ε is that of one run.\n", r.Seeds)
 	}
