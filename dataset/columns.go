@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -189,6 +190,9 @@ func (n numberForm) parse(cell string) (float64, error) {
 		cell = strings.TrimLeft(cell, "<>≤≥= ")
 	}
 	if !n.comma && n.date == "" {
+		if v, short := shortDecimal(cell); short {
+			return v, nil
+		}
 		v, err := strconv.ParseFloat(cell, 64)
 		if !errors.Is(err, strconv.ErrSyntax) || strings.Contains(cell, ".") || thousands.MatchString(cell) {
 			return v, err
@@ -206,6 +210,40 @@ func (n numberForm) parse(cell string) (float64, error) {
 		return 0, strconv.ErrSyntax
 	}
 	return float64(t.Unix()) / 86400, nil
+}
+
+// shortDecimal reads a decimal of at most 15 digits, such as -12.50.
+func shortDecimal(cell string) (v float64, short bool) {
+	// The digits as one integer, and the power of ten, are exact, so their quotient is rounded once, as by strconv.
+	digits := cell
+	if cell != "" && (cell[0] == '-' || cell[0] == '+') {
+		digits = cell[1:]
+	}
+	if len(digits) > 16 {
+		return 0, false
+	}
+	whole, point, n := uint64(0), -1, len(digits)
+	for i := range len(digits) {
+		c := digits[i] - '0'
+		if c > 9 {
+			if digits[i] != '.' || point >= 0 {
+				return 0, false
+			}
+			point, n = i, n-1
+			continue
+		}
+		whole = 10*whole + uint64(c)
+	}
+	if n < 1 || n > 15 {
+		return 0, false
+	}
+	if v = float64(whole); point >= 0 {
+		v /= math.Pow10(n - point)
+	}
+	if cell[0] == '-' {
+		v = -v
+	}
+	return v, true
 }
 
 func (j columnUse) describe(name string, f encodedColumn) ColumnNote {

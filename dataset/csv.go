@@ -1,9 +1,6 @@
 package dataset
 
 import (
-	"bufio"
-	"bytes"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -105,105 +102,6 @@ func readCSV(r io.Reader, path string, opt CSVOptions) (*Table, error) {
 		}
 	}
 	return b.table(rows.next)
-}
-
-type row struct {
-	line  int
-	cells []string
-}
-
-type rowReader struct {
-	path  string
-	csv   *csv.Reader
-	width int // required number of cells of a row; 0 before the first row
-}
-
-func newRowReader(plain io.Reader, path string, opt CSVOptions) (*rowReader, error) {
-	b := bufio.NewReaderSize(&recordLimit{r: plain}, 1<<16)
-	if bom, _ := b.Peek(3); bytes.Equal(bom, []byte("\xef\xbb\xbf")) {
-		if _, err := b.Discard(3); err != nil {
-			return nil, failed(path, "cannot be read", err)
-		}
-	}
-	comma := opt.Comma
-	switch {
-	case comma != 0:
-	case opt.Header == HeaderNo || len(opt.Names) > 0:
-		comma = ',' // the first line may be a private row, so nothing is derived from it
-	default:
-		comma = separator(b)
-	}
-	if comma == '"' || comma == '\r' || comma == '\n' {
-		return nil, fmt.Errorf("dataset: %q cannot separate cells", comma)
-	}
-	c := csv.NewReader(b)
-	c.Comma = comma
-	c.FieldsPerRecord, c.ReuseRecord = -1, true
-	// Spaces before an opening quote are common. If spaces separate cells, trimming would remove empty cells.
-	c.TrimLeadingSpace = comma != '\t' && comma != ' '
-	return &rowReader{path: path, csv: c}, nil
-}
-
-func separator(b *bufio.Reader) rune {
-	head, _ := b.Peek(1 << 16)
-	head, _, _ = bytes.Cut(head, []byte("\n"))
-	for _, c := range []byte{',', ';', '\t'} {
-		if bytes.IndexByte(head, c) >= 0 {
-			return rune(c)
-		}
-	}
-	return ','
-}
-
-func (r *rowReader) next() (row, error) {
-	cells, err := r.csv.Read()
-	if errors.Is(err, io.EOF) {
-		return row{}, io.EOF
-	}
-	var parse *csv.ParseError
-	if errors.As(err, &parse) {
-		return row{}, &fault.Error{File: r.path, Row: parse.StartLine, Err: parse.Err, Fix: "fix the quotes",
-			What: fmt.Sprintf("is not valid CSV at line %d, character %d", parse.Line, parse.Column),
-			Why:  `a cell that holds a quote, a separator or a line break stands in quotes, and a quote in it is doubled ("")`}
-	}
-	if err != nil {
-		return row{}, failed(r.path, "cannot be read", err)
-	}
-	line, _ := r.csv.FieldPos(0)
-	if r.width > 0 && len(cells) != r.width {
-		return row{}, &fault.Error{File: r.path, Row: line, Fix: "fix the row",
-			What: fmt.Sprintf("has %d cells, the first row has %d", len(cells), r.width),
-			Why:  "each row is an example, each column a feature, the label or the unit; a missing value is an empty cell"}
-	}
-	for i, c := range cells {
-		cells[i] = strings.TrimSpace(c)
-	}
-	return row{line: line, cells: cells}, nil
-}
-
-type recordLimit struct {
-	r      io.Reader
-	length int
-	quoted bool
-}
-
-func (l *recordLimit) Read(p []byte) (int, error) {
-	n, err := l.r.Read(p)
-	for line := range bytes.Lines(p[:n]) {
-		l.quoted = l.quoted != (bytes.Count(line, []byte(`"`))%2 == 1)
-		l.length += len(line)
-		ended := line[len(line)-1] == '\n' && !l.quoted
-		if ended {
-			l.length--
-		}
-		if l.length > maxRecord {
-			return 0, fmt.Errorf("a row is longer than %d bytes (a quote that is never closed?)", maxRecord)
-		}
-		if ended {
-			l.length = 0
-		}
-	}
-	return n, err
 }
 
 func columnNames(path string, opt CSVOptions, first []string) (names []string, isHeader bool, err error) {

@@ -325,9 +325,11 @@ func clip(v float64) float32 { return float32(max(-clipAt, min(clipAt, v))) }
 type encodedRows struct {
 	of     *Schema
 	cells  []int // index of the cell of each encoded column in a row, or -1
-	x      []float32
+	blocks [][]float32 // of whole rows
 	counts []likeness
 }
+
+const blockNumbers = 1 << 16
 
 // encodedRows returns nil if the columns of t are not those of the schema.
 func (s *Schema) encodedRows(t *Table, features []int) *encodedRows {
@@ -347,12 +349,16 @@ func (s *Schema) encodedRows(t *Table, features []int) *encodedRows {
 }
 
 func (e *encodedRows) add(cells, missing []string) {
-	dim := e.of.Encoder.dim
-	if len(e.x) > maxEncoded-dim {
+	dim, last := e.of.Encoder.dim, len(e.blocks)-1
+	if last >= maxEncoded/max(dim, blockNumbers) {
 		return // the number of rows is refused when it is known
 	}
-	e.x = append(e.x, make([]float32, dim)...)
-	row := e.x[len(e.x)-dim:]
+	if last < 0 || len(e.blocks[last]) > cap(e.blocks[last])-dim {
+		e.blocks, last = append(e.blocks, make([]float32, 0, max(dim, blockNumbers))), last+1
+	}
+	block := e.blocks[last]
+	e.blocks[last] = block[:len(block)+dim]
+	row := e.blocks[last][len(block):]
 	for j, at := range e.cells {
 		if at < 0 {
 			continue

@@ -42,9 +42,10 @@ func (c *contentNames) name(hash [16]byte) (unit, group string) {
 		c.copies = map[[16]byte]int{}
 	}
 	c.copies[hash]++
-	group = "content/" + hex.EncodeToString(hash[:])
-	unit = group + "/" + strconv.Itoa(c.copies[hash])
-	return unit, unit[:len(group)]
+	text := hex.AppendEncode(append(make([]byte, 0, 64), "content/"...), hash[:])
+	end := len(text)
+	unit = string(strconv.AppendInt(append(text, '/'), int64(c.copies[hash]), 10))
+	return unit, unit[:end]
 }
 
 func (t *Table) nameUnits() error {

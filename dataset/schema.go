@@ -279,8 +279,11 @@ func (s *Schema) privateCells(t *Table) (blas32.General, error) {
 			return blas32.General{}, err
 		}
 	}
+	if err := s.Encoder.fits(t); err != nil {
+		return blas32.General{}, err
+	}
 	dim := s.Encoder.dim
-	return blas32.General{Rows: t.Len(), Cols: dim, Stride: dim, Data: e.x}, s.Encoder.fits(t)
+	return blas32.General{Rows: t.Len(), Cols: dim, Stride: dim, Data: slices.Concat(e.blocks...)}, nil
 }
 
 func (s *Schema) header() []string {

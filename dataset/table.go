@@ -256,7 +256,12 @@ func (b *tableBuilder) labelOf(r row) (int, error) {
 func (b *tableBuilder) contentUnit(cells []string) (unit, group string) {
 	raw := b.copies.raw[:0]
 	for _, c := range cells {
-		raw = append(append(strconv.AppendInt(raw, int64(len(c)), 10), ':'), c...)
+		if len(c) < 10 {
+			raw = append(raw, '0'+byte(len(c)), ':')
+		} else {
+			raw = append(strconv.AppendInt(raw, int64(len(c)), 10), ':')
+		}
+		raw = append(raw, c...)
 	}
 	b.copies.raw = raw
 	sum := sha256.Sum256(raw)
