@@ -324,7 +324,7 @@ func clip(v float64) float32 { return float32(max(-clipAt, min(clipAt, v))) }
 // encodedRows holds features of private rows and counts of cells unlike public rows. No cell is kept.
 type encodedRows struct {
 	of     *Schema
-	cells  []int // index of the cell of each encoded column in a row, or -1
+	cells  []int       // index of the cell of each encoded column in a row, or -1
 	blocks [][]float32 // of whole rows
 	counts []likeness
 }
