@@ -214,7 +214,7 @@ func (n numberForm) parse(cell string) (float64, error) {
 
 // shortDecimal reads a decimal of at most 15 digits, such as -12.50.
 func shortDecimal(cell string) (v float64, short bool) {
-	// The digits as one integer, and the power of ten, are exact, so their quotient is rounded once, as by strconv.
+	// The integer of the digits and the power of ten are exact, so the quotient is rounded once.
 	digits := cell
 	if cell != "" && (cell[0] == '-' || cell[0] == '+') {
 		digits = cell[1:]

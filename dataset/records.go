@@ -81,7 +81,7 @@ func (r *rowReader) fill() {
 	r.text, r.end = string(r.buffer[:kept+n]), err // one copy for all rows in it
 }
 
-// record returns the next lines that together have an even number of quotes, and whether this number is not 0.
+// record returns the next lines that together have an even number of quotes.
 func (r *rowReader) record() (text string, quoted bool, err error) {
 	at, open := 0, false
 	r.line = r.lines + 1

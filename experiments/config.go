@@ -249,8 +249,8 @@ func (c Config) complete() (Config, error) {
 	return c.with(c.Task), nil
 }
 
-// mostTested is about the largest number of test rows of a table. Every teacher votes on every test row, so a
-// million rows would spend most of the time on them. The standard error of an accuracy is then about 0.35 % at most.
+// mostTested limits the test rows of a table, because every teacher votes on each of them. The standard error
+// of an accuracy is then about 0.35 % at most.
 const mostTested = 20_000
 
 func (c Config) with(task dataset.Task) Config {
