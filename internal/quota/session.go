@@ -32,7 +32,7 @@ type Session struct {
 }
 
 // Ask lets units vote at the questions, in this order, and returns the noisy answers. The caller must
-// store the questions durably before an answer leaves, and must not ask a stored question again. If Ask
+// store the questions durably before it reveals an answer, and must not ask a stored question again. If Ask
 // fails, the session must not be used again.
 func (s *Session) Ask(ctx context.Context, questions []Question) ([]Answer, error) {
 	noise := make([]int64, 0, len(questions)*s.m.cfg.Classes) // drawn before any row is read
@@ -58,8 +58,8 @@ func (s *Session) Ask(ctx context.Context, questions []Question) ([]Answer, erro
 	return answers, nil
 }
 
-// Resume counts the votes at questions of a journal, which were answered before a restart. The caller must
-// resume all of them in their order before the first Ask.
+// Resume counts, after a restart, the votes that units spent at the questions of a journal. The caller must
+// resume all these questions, in the order of the journal, before the first Ask.
 func (s *Session) Resume(ctx context.Context, journal []Question) error {
 	_, err := s.vote(ctx, journal)
 	return err
@@ -73,8 +73,8 @@ func (s *Session) vote(ctx context.Context, questions []Question) ([]int64, erro
 	return counts, err
 }
 
-// ids returns what identifies the noise of a question. Two different questions never share noise, although
-// they have one ID or, after the loss of a journal, one place.
+// ids identifies the noise of q, the question at index place of a session. Different questions never share
+// noise, even with the same ID or, after the loss of a journal, the same index.
 func (q Question) ids(place uint64) []uint64 {
 	hash := sha256.Sum256(q.Append(nil))
 	return []uint64{place, binary.LittleEndian.Uint64(hash[:]), binary.LittleEndian.Uint64(hash[8:])}

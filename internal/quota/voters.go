@@ -159,8 +159,8 @@ type finder struct {
 
 // find sets f.near to the units in [from, to) within the radius of each question. Products in float32
 // exclude only rows that are certainly too far. Distances of all other rows are computed in float64, in
-// one order of operations. So who is near does not depend on the questions that are asked together, or on
-// the machine.
+// one order of operations. So the result for a question depends on neither the other questions nor the
+// machine.
 func (f *finder) find(v *voters, p *panel, from, to int) {
 	n := len(p.questions)
 	for q := range f.near {

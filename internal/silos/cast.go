@@ -30,7 +30,7 @@ type Casting struct {
 	Columns         func([]dataset.ColumnNote) // called with notes on the columns of public rows
 }
 
-// Cast returns the votes of the units of one silo, and the units of the rows.
+// Cast returns the votes of one silo, and the name of the unit of each private row.
 func Cast(ctx context.Context, c Casting) (*Counts, []string, error) {
 	schema, pool, err := dataset.ReadPublic(c.Public, c.Reading)
 	if err != nil {

@@ -16,7 +16,7 @@
 //
 // # Caveats
 //
-// A silo's file is as private as its rows. Noise is added where the counts are added, so this party sees the
-// counts. Hashes show only that the listed units differ. A silo is trusted with its own counts: more votes of
-// each unit than stated are refused only if the total is impossible, or contradicts the manifest's units.
+// A silo's file is as private as its rows. The party that runs Release sees the counts without noise. Hashes
+// show only that the listed units differ. Release trusts the counts of each silo: if units voted more often
+// than the terms allow, it detects only impossible counts and a manifest with another number of units.
 package silos

@@ -75,8 +75,8 @@ func (c *Counts) Write(w io.Writer) error {
 	return out.Flush()
 }
 
-// Read reads a file of counts. It refuses any deviation from the form that Write gives, and counts that
-// contradict the number of votes of a unit. Memory grows with the lines that are read, and is bounded.
+// Read reads a file of counts. It accepts only the exact format of Write, and no counts that are impossible
+// for the stated votes of each unit. Its memory grows only as lines are read, up to a fixed limit.
 func Read(r io.Reader) (*Counts, error) {
 	in := bufio.NewReaderSize(r, 1<<16)
 	line, err := readLine(in, maxHead)
@@ -159,7 +159,7 @@ func (c *Counts) line(line []byte) error {
 	}
 }
 
-// agree refuses counts in which units do not have Votes votes each, at different questions.
+// agree refuses counts that are impossible if every unit votes at c.Votes different questions.
 func (c *Counts) agree() error {
 	sorted := slices.Sorted(slices.Values(c.Asked))
 	if len(slices.Compact(sorted)) != c.Questions || hashOfRows(c.Asked) != c.Rows {

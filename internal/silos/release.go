@@ -21,7 +21,7 @@ import (
 	"github.com/pate-go/pate/teachers/label"
 )
 
-// Mechanism is the name of votes of units at their nearest questions.
+// Mechanism is the name of this package's mechanism in flags and results.
 const Mechanism = "nearest-questions"
 
 const kind = "silos"
@@ -109,7 +109,7 @@ func (r *release) repeat(recorded settings) error {
 	return nil
 }
 
-// choose sets the noise of a new run, which must fit the budget.
+// choose sets the noise of a new run. It returns an error if the run exceeds the budget.
 func (r *release) choose(ctx context.Context, before *run.Before) (err error) {
 	event := func(sigma float64) (accountant.Event, error) {
 		s := r.as
@@ -174,7 +174,7 @@ func (r *release) answered() (n int, err error) {
 	return labels.Released, err
 }
 
-// Describe returns a description of a run in a ledger, or "" if it is no run of silos.
+// Describe returns a description of the run with this name in a ledger, or "" for runs of other packages.
 func Describe(name string) string {
 	var s settings
 	if is, text := run.Kind(name); is != kind || json.Unmarshal(text, &s) != nil {

@@ -127,8 +127,8 @@ func (s *Sum) hash() ([]byte, error) {
 	return h.Sum(nil), nil
 }
 
-// perUnit returns the largest number of silos that may count one unit: 1 if hashes of units prove it, or else
-// the declared number. Without either, it is an error.
+// perUnit returns a bound on the number of silos that count one unit: the declared bound, or 1 if declared is
+// 0 and the manifests show that no unit is in two silos. A bound that is missing or too small is an error.
 func (s *Sum) perUnit(ctx context.Context, declared int) (int, error) {
 	if len(s.Files) == 1 {
 		return 1, nil

@@ -10,9 +10,9 @@
 //	rows, err := model.Rows.ReadNew(dataset.Source{Path: "new.csv"})
 //	predictions, err := model.Predict(ctx, rows)
 //
-// A file consists of JSON and its hash. [Model.Export] writes only the JSON, for other languages. It contains
-// the encoding of rows as features ([dataset.Schema]), the parameters, the class names, and the [Provenance]
-// of the labels.
+// A file consists of JSON and its hash. [Model.Export] writes only the JSON, for other languages. The JSON
+// contains the encoding of rows as features ([dataset.Schema]), the parameters, the class names, and the
+// [Provenance] of the labels.
 //
 // # Guarantee
 //
@@ -26,6 +26,6 @@
 // # Caveats
 //
 // The file may contain public rows or their features, as landmarks of kernels. The hash detects damage but
-// does not authenticate the maker of a file. The provenance is a statement of this maker, which `pate ledger
-// verify` compares with a ledger.
+// does not authenticate the maker of a file. The provenance is a statement of the maker. The command
+// `pate ledger verify` compares the provenance with a ledger.
 package published
