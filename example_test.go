@@ -61,7 +61,7 @@ func ExampleTrain() {
 	trained, err := pate.Train(ctx, model, data, cfg, pate.TrainOptions{Budget: pate.Budget{Epsilon: 3, Delta: 1e-5, Ledger: ledger}, Out: filepath.Join(dir, "my.model")})
 	check(err)
 	classes := make([]int, 2)
-	check(model.Predict(ctx, classes, blas32.General{Rows: 2, Cols: 2, Stride: 2, Data: []float32{1, 0, 0, 1}}))
+	check(model.Predict(ctx, classes, dpsgd.Data{X: blas32.General{Rows: 2, Cols: 2, Stride: 2, Data: []float32{1, 0, 0, 1}}}))
 	fmt.Println(classes, "within the budget:", trained.Epsilon <= 3, "- may be released:", says(ledger))
 	// Output: [0 1] within the budget: true - may be released: true
 }

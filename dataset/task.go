@@ -74,15 +74,11 @@ func splitImages(train, test Set, p Protocol) (Task, error) {
 	n, cut := train.Len(), test.Len()*9/10
 	switch a, b := n*50/60, n*59/60; p {
 	case Development:
-		return newTask(p, train, train, [3][2]int{{0, a}, {a, b}, {b, n}})
-	case FullTest: // newTask cuts pool and test from one public set
-		public, err := train.Slice(a, n)
-		if err != nil {
-			return Task{}, err
-		}
-		return newTask(p, train, public.with(test), [3][2]int{{0, a}, {0, n - a}, {n - a, n - a + test.Len()}})
+		return newTask(p, [3]Set{train, train, train}, [3][2]int{{0, a}, {a, b}, {b, n}})
+	case FullTest:
+		return newTask(p, [3]Set{train, train, test}, [3][2]int{{0, a}, {a, n}, {0, test.Len()}})
 	}
-	return newTask(p, train, test, [3][2]int{{0, n}, {0, cut}, {cut, test.Len()}})
+	return newTask(p, [3]Set{train, test, test}, [3][2]int{{0, n}, {0, cut}, {cut, test.Len()}})
 }
 
 // WithoutPool returns the task for a method without public queries. The rows of the pool become test rows,
@@ -119,15 +115,14 @@ func (t Task) Waived() []string {
 	return []string{"split"}
 }
 
-func newTask(p Protocol, private, public Set, cuts [3][2]int) (Task, error) {
+func newTask(p Protocol, from [3]Set, cuts [3][2]int) (Task, error) {
+	private := from[0]
 	t := Task{Name: private.Name, Protocol: p, Kind: Pictures, Classes: private.Classes, Image: private.Image, Provenance: private.Provenance}
-	from := private
 	for i, part := range t.sets() {
 		var err error
-		if *part, err = from.Slice(cuts[i][0], cuts[i][1]); err != nil {
+		if *part, err = from[i].Slice(cuts[i][0], cuts[i][1]); err != nil {
 			return Task{}, err
 		}
-		from = public
 	}
 	return t, t.validate()
 }

@@ -119,7 +119,7 @@ func ExampleTrain() {
 		panic(err)
 	}
 	classes := make([]int, 2)
-	if err := model.Predict(context.Background(), classes, blas32.General{Rows: 2, Cols: 2, Stride: 2, Data: []float32{1, 0, 0, 1}}); err != nil {
+	if err := model.Predict(context.Background(), classes, dpsgd.Data{X: blas32.General{Rows: 2, Cols: 2, Stride: 2, Data: []float32{1, 0, 0, 1}}}); err != nil {
 		panic(err)
 	}
 	fmt.Println(classes, "releasable:", result.Releasable)

@@ -76,12 +76,12 @@ func (m *dpsgdModel) Predict(dst []int, x Matrix) error {
 	if err := ValidateQueries(dst, x, m.features); err != nil || x.Rows == 0 {
 		return err
 	}
-	return m.model.Predict(context.Background(), dst, x)
+	return m.model.Predict(context.Background(), dst, dpsgd.Data{X: x})
 }
 
 func (m *dpsgdModel) Scores(dst, x Matrix) error {
 	if err := checkScores("teachers", dst, x, m.classes, m.features); err != nil || x.Rows == 0 {
 		return err
 	}
-	return m.model.Logits(context.Background(), dst, x)
+	return m.model.Logits(context.Background(), dst, dpsgd.Data{X: x})
 }

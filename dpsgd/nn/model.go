@@ -84,7 +84,7 @@ func (m *Model) Fingerprint() []byte {
 }
 
 func (m *Model) Check(data dpsgd.Data) error {
-	if err := m.checkInput(data.X); err != nil {
+	if err := m.checkInput(data); err != nil {
 		return err
 	}
 	outputs := m.arch.output().Size()
@@ -106,11 +106,15 @@ func (m *Model) Check(data dpsgd.Data) error {
 	return nil
 }
 
-func (m *Model) checkInput(x blas32.General) error {
-	if want := m.arch.input(); x.Cols != want.Size() {
-		return fmt.Errorf("nn: the data has %d columns, the model takes %d (%v)", x.Cols, want.Size(), want)
+func (m *Model) checkInput(data dpsgd.Data) error {
+	_, cols := data.Dims()
+	if want := m.arch.input(); cols != want.Size() {
+		return fmt.Errorf("nn: the data has %d columns, the model takes %d (%v)", cols, want.Size(), want)
 	}
-	if err := dense.Check(x); err != nil {
+	if data.Packed != nil {
+		return nil
+	}
+	if err := dense.Check(data.X); err != nil {
 		return fmt.Errorf("nn: %w", err)
 	}
 	return nil
@@ -257,31 +261,32 @@ func (m *Model) foreign(b []byte) error {
 	return fmt.Errorf("%d parameters for %d", count, len(m.parameters))
 }
 
-// Logits sets row i of dst to the outputs for row i of x, on all processors. The size of dst must be x.Rows x
-// (number of outputs). If ctx ends, Logits returns its error, and dst is incomplete.
-func (m *Model) Logits(ctx context.Context, dst, x blas32.General) error {
-	if err := m.checkInput(x); err != nil {
+// Logits sets row i of dst to the outputs for row i of data, on all processors. The size of dst must be
+// (number of rows) x (number of outputs). If ctx ends, Logits returns its error, and dst is incomplete.
+func (m *Model) Logits(ctx context.Context, dst blas32.General, data dpsgd.Data) error {
+	if err := m.checkInput(data); err != nil {
 		return err
 	}
-	if outputs := m.arch.output().Size(); dst.Rows != x.Rows || dst.Cols != outputs || dense.Check(dst) != nil {
-		return fmt.Errorf("nn: outputs of %d rows go into %d x %d, not %d x %d", x.Rows, x.Rows, outputs, dst.Rows, dst.Cols)
+	rows, _ := data.Dims()
+	if outputs := m.arch.output().Size(); dst.Rows != rows || dst.Cols != outputs || dense.Check(dst) != nil {
+		return fmt.Errorf("nn: outputs of %d rows go into %d x %d, not %d x %d", rows, rows, outputs, dst.Rows, dst.Cols)
 	}
-	return m.each(ctx, x, func(row int, outputs []float32) error {
+	return m.each(ctx, data, func(row int, outputs []float32) error {
 		copy(dst.Data[row*dst.Stride:], outputs)
 		return nil
 	})
 }
 
-// Predict sets dst[i] to the index of the largest output for row i of x, and to the lowest such index in a
+// Predict sets dst[i] to the index of the largest output for row i of data, and to the lowest such index in a
 // tie. It uses all processors. An output that is not finite is an error.
-func (m *Model) Predict(ctx context.Context, dst []int, x blas32.General) error {
-	if err := m.checkInput(x); err != nil {
+func (m *Model) Predict(ctx context.Context, dst []int, data dpsgd.Data) error {
+	if err := m.checkInput(data); err != nil {
 		return err
 	}
-	if len(dst) != x.Rows {
-		return fmt.Errorf("nn: classes of %d rows go into %d", x.Rows, len(dst))
+	if rows, _ := data.Dims(); len(dst) != rows {
+		return fmt.Errorf("nn: classes of %d rows go into %d", rows, len(dst))
 	}
-	return m.each(ctx, x, func(row int, outputs []float32) (err error) {
+	return m.each(ctx, data, func(row int, outputs []float32) (err error) {
 		if dst[row], err = dense.Largest(outputs); err != nil {
 			return fmt.Errorf("nn: row %d: %w", row, err)
 		}
@@ -305,7 +310,7 @@ func (m *Model) Evaluate(ctx context.Context, data dpsgd.Data) (Evaluation, erro
 	}
 	batch := batchOf(data)
 	losses, right := make([]float64, data.X.Rows), make([]bool, data.X.Rows)
-	err := m.each(ctx, data.X, func(row int, outputs []float32) error {
+	err := m.each(ctx, data, func(row int, outputs []float32) error {
 		class, err := dense.Largest(outputs)
 		if err != nil {
 			return fmt.Errorf("nn: row %d: %w", row, err)
@@ -327,9 +332,10 @@ func (m *Model) Evaluate(ctx context.Context, data dpsgd.Data) (Evaluation, erro
 	return e, nil
 }
 
-func (m *Model) each(ctx context.Context, x blas32.General, f func(row int, outputs []float32) error) error {
-	per, n := m.arch.rows(), m.arch.output().Size()
-	errs := make([]error, (x.Rows+per-1)/per)
+func (m *Model) each(ctx context.Context, data dpsgd.Data, f func(row int, outputs []float32) error) error {
+	per, n, batch := m.arch.rows(), m.arch.output().Size(), batchOf(data)
+	size, _ := data.Dims()
+	errs := make([]error, (size+per-1)/per)
 	workers := make([]*worker[float32], min(runtime.GOMAXPROCS(0), len(errs)))
 	parallel.Each(len(workers), len(errs), func(g, i int) {
 		if errs[i] = ctx.Err(); errs[i] != nil {
@@ -341,10 +347,10 @@ func (m *Model) each(ctx context.Context, x blas32.General, f func(row int, outp
 		}
 		w := workers[g]
 		var rows []int
-		for r := i * per; r < min((i+1)*per, x.Rows); r++ {
+		for r := i * per; r < min((i+1)*per, size); r++ {
 			rows = append(rows, r)
 		}
-		w.forward(examples[float32]{X: x.Data, Stride: x.Stride}, rows)
+		w.forward(batch, rows)
 		outputs := w.values[len(w.values)-1]
 		for k, r := range rows {
 			if errs[i] = f(r, outputs[k*n:(k+1)*n]); errs[i] != nil {

@@ -276,8 +276,8 @@ func TestDataIsChecked(t *testing.T) {
 	require.ErrorContains(t, m.Check(dpsgd.Data{X: x, Y: []int{0}}), "1 labels")
 	require.ErrorContains(t, m.Check(dpsgd.Data{X: blas32.General{Rows: 2, Cols: 1, Stride: 1}, Y: []int{0, 1}}), "columns")
 	ctx := context.Background()
-	require.Error(t, m.Predict(ctx, make([]int, 1), x))
-	require.Error(t, m.Logits(ctx, blas32.General{Rows: 2, Cols: 2}, x))
+	require.Error(t, m.Predict(ctx, make([]int, 1), dpsgd.Data{X: x}))
+	require.Error(t, m.Logits(ctx, blas32.General{Rows: 2, Cols: 2}, dpsgd.Data{X: x}))
 	squared := testkit.Must(New(Vector(2), SquaredError, Dense{Units: 3}))
 	y := dense.New(2, 3)
 	require.NoError(t, squared.Check(dpsgd.Data{X: x, Targets: y}))
@@ -291,10 +291,10 @@ func TestPredict(t *testing.T) {
 	x := blas32.General{Rows: 4, Cols: 2, Stride: 3, Data: []float32{2, 1, 9, 1, 2, 9, -1, -1, 9, 0.5, 0.5, 9}}
 	ctx := context.Background()
 	got := make([]int, 4)
-	require.NoError(t, m.Predict(ctx, got, x))
+	require.NoError(t, m.Predict(ctx, got, dpsgd.Data{X: x}))
 	require.Equal(t, []int{0, 1, 2, 0}, got, "ties go to the lowest class")
 	logits := blas32.General{Rows: 4, Cols: 3, Stride: 4, Data: make([]float32, 15)}
-	require.NoError(t, m.Logits(ctx, logits, x))
+	require.NoError(t, m.Logits(ctx, logits, dpsgd.Data{X: x}))
 	require.Equal(t, []float32{2, 1, -2.5, 0}, logits.Data[:4])
 	e := testkit.Must(m.Evaluate(ctx, dpsgd.Data{X: x, Y: []int{0, 1, 0, 0}}))
 	require.Equal(t, 0.75, e.Accuracy)
@@ -305,10 +305,10 @@ func TestPredict(t *testing.T) {
 	}
 	require.InDelta(t, loss/4, e.Loss, 1e-6)
 	x.Data[0] = float32(math.NaN())
-	require.ErrorContains(t, m.Predict(ctx, got, x), "not finite")
+	require.ErrorContains(t, m.Predict(ctx, got, dpsgd.Data{X: x}), "not finite")
 	stopped := testkit.Ended()
-	require.ErrorIs(t, m.Predict(stopped, got, x), context.Canceled)
-	require.NoError(t, m.Predict(stopped, nil, blas32.General{Cols: 2, Stride: 2}))
+	require.ErrorIs(t, m.Predict(stopped, got, dpsgd.Data{X: x}), context.Canceled)
+	require.NoError(t, m.Predict(stopped, nil, dpsgd.Data{X: blas32.General{Cols: 2, Stride: 2}}))
 }
 
 // TestPredictionsAreRowExact checks that a row's outputs do not depend on how many rows are computed.
@@ -319,9 +319,9 @@ func TestPredictionsAreRowExact(t *testing.T) {
 	batch := randomBatch[float32](m.arch, 40, 1)
 	x := blas32.General{Rows: 40, Cols: 784, Stride: 784, Data: batch.X}
 	all, one := dense.New(40, 10), dense.New(1, 10)
-	require.NoError(t, m.Logits(context.Background(), all, x))
+	require.NoError(t, m.Logits(context.Background(), all, dpsgd.Data{X: x}))
 	for i := range 40 {
-		require.NoError(t, m.Logits(context.Background(), one, dense.Rows(x, i, i+1)))
+		require.NoError(t, m.Logits(context.Background(), one, dpsgd.Data{X: dense.Rows(x, i, i+1)}))
 		require.Equal(t, dense.Row(all, i), one.Data)
 	}
 }

@@ -131,7 +131,7 @@ func model(ctx context.Context, out io.Writer, budget *ledger.Ledger, key rng.Ke
 		return err
 	}
 	classes := make([]int, 2)
-	if err := model.Predict(ctx, classes, blas32.General{Rows: 2, Cols: 2, Stride: 2, Data: []float32{1, 0, 0, 1}}); err != nil {
+	if err := model.Predict(ctx, classes, dpsgd.Data{X: blas32.General{Rows: 2, Cols: 2, Stride: 2, Data: []float32{1, 0, 0, 1}}}); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(out, "a model with noise %.2f predicts %v\n", noise, classes)

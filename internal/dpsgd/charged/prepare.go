@@ -6,22 +6,18 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/blas/blas32"
-
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/features"
-	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/dpsgd/moments"
 	"github.com/pate-go/pate/rng"
 )
 
 // Features holds the features of a training set and of a test set.
 type Features struct {
-	// Train holds the scattering features, then the oriented gradients (see [dpsgd.Data.Packed]).
-	Train features.SideBySide
-	Test  blas32.General
+	// Train and Test hold the scattering features, then the oriented gradients (see [dpsgd.Data.Packed]).
+	Train, Test features.SideBySide
 	// Transform computes the features of other images. It contains no private values.
 	Transform *Transform
 }
@@ -55,7 +51,7 @@ func Prepare(
 		cfg.Progress = func(string) {}
 	}
 	p := preparation{ctx: ctx, cfg: cfg, ends: ends, reservations: reservations, key: key, transform: t}
-	out := Features{Test: dense.New(test.X.Rows, t.cols), Transform: t}
+	out := Features{Transform: t}
 	for i := range t.parts {
 		x, err := p.learn(&t.parts[i], train)
 		if err != nil {
@@ -65,7 +61,7 @@ func Prepare(
 	}
 	if test.X.Rows > 0 {
 		cfg.Progress("test rows")
-		if err := t.applyTo(ctx, out.Test, test, cfg); err != nil {
+		if out.Test, err = t.pack(ctx, test, cfg); err != nil {
 			return Features{}, err
 		}
 	}

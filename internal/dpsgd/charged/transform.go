@@ -14,7 +14,6 @@ import (
 
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/features"
-	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/dpsgd/moments"
 	"github.com/pate-go/pate/internal/mathx"
 	"github.com/pate-go/pate/internal/sealed"
@@ -79,29 +78,29 @@ func (t *Transform) Releasable() bool {
 // Apply and [Prepare], to the last bit on machines with the same processor. Images of another size than the
 // training images give a [*ShapeError]. Pixels that are not finite are an error.
 func (t *Transform) Apply(ctx context.Context, set dataset.Set, workers int) (blas32.General, error) {
-	out := dense.New(set.X.Rows, t.cols)
-	if err := t.applyTo(ctx, out, set, Config{Workers: workers}); err != nil {
+	packed, err := t.pack(ctx, set, Config{Workers: workers})
+	if err != nil {
 		return blas32.General{}, err
 	}
-	return out, nil
+	return packed.Float32(workers), nil
 }
 
-func (t *Transform) applyTo(ctx context.Context, out blas32.General, set dataset.Set, how Config) error {
+func (t *Transform) pack(ctx context.Context, set dataset.Set, how Config) (out features.SideBySide, err error) {
 	for i := range t.parts {
 		p := &t.parts[i]
 		x, err := t.extract(ctx, p, set, how)
+		if err == nil {
+			err = p.whiten(x, how.Workers)
+		}
+		if err == nil {
+			err = t.finish(p, x, how.Workers)
+		}
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if err := p.whiten(x, how.Workers); err != nil {
-			return err
-		}
-		if err := t.finish(p, x, how.Workers); err != nil {
-			return err
-		}
-		x.CopyTo(dense.Columns(out, p.from, p.to), how.Workers)
+		out = append(out, x)
 	}
-	return nil
+	return out, nil
 }
 
 func (t *Transform) extract(ctx context.Context, p *part, set dataset.Set, how Config) (*features.Packed, error) {

@@ -74,9 +74,8 @@ func (r Recipe) Columns(s Shape) (int, error) {
 }
 
 type prepared struct {
-	train dpsgd.Data
-	test  blas32.General
-	by    charged.Extraction
+	train, test dpsgd.Data
+	by          charged.Extraction
 }
 
 // prepare computes the features of a run.
@@ -123,7 +122,7 @@ func (j *job) prepare(ctx context.Context, reservations []*ledger.Reservation) (
 	}
 	j.Progress(Progress{Stage: "features", Done: 1, Total: 2})
 	if j.Task.Test.Len() > 0 {
-		if p.test, err = apply(ctx, j.Task.Test, e, j.Workers); err != nil {
+		if p.test.X, err = apply(ctx, j.Task.Test, e, j.Workers); err != nil {
 			return prepared{}, wrapped(err)
 		}
 	}
@@ -148,7 +147,7 @@ func (j *job) learn(ctx context.Context, c charged.Config, reservations []*ledge
 	if err != nil {
 		return prepared{}, wrapped(err)
 	}
-	return prepared{train: dpsgd.Data{Packed: f.Train, Y: j.Task.Private.Y, Ends: j.ends}, test: f.Test,
+	return prepared{train: dpsgd.Data{Packed: f.Train, Y: j.Task.Private.Y, Ends: j.ends}, test: dpsgd.Data{Packed: f.Test},
 		by: charged.Extraction{Transform: f.Transform}}, nil
 }
 

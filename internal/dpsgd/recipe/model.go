@@ -13,8 +13,6 @@ import (
 	"strconv"
 	"strings"
 
-	"gonum.org/v1/gonum/blas/blas32"
-
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/nn"
@@ -91,11 +89,11 @@ func (r Recipe) trained(m *nn.Model, s Shape, key rng.Key) (dpsgd.Model, error) 
 	return dpsgd.Augment(m, r.Views, move, key.Derive("views").Stream().Uint64())
 }
 
-func (row *Row) score(ctx context.Context, m *nn.Model, x blas32.General, labels []int, classes int) error {
-	if x.Rows == 0 {
+func (row *Row) score(ctx context.Context, m *nn.Model, x dpsgd.Data, labels []int, classes int) error {
+	if len(labels) == 0 {
 		return nil
 	}
-	predicted := make([]int, x.Rows)
+	predicted := make([]int, len(labels))
 	if err := m.Predict(ctx, predicted, x); err != nil {
 		return wrapped(err)
 	}
@@ -104,12 +102,12 @@ func (row *Row) score(ctx context.Context, m *nn.Model, x blas32.General, labels
 	return nil
 }
 
-func area(ctx context.Context, m *nn.Model, x blas32.General, labels []int, classes int) (*float64, error) {
+func area(ctx context.Context, m *nn.Model, x dpsgd.Data, labels []int, classes int) (*float64, error) {
 	if classes != 2 {
 		return nil, nil
 	}
-	outputs := dense.New(x.Rows, classes)
-	if x.Rows > 0 {
+	outputs := dense.New(len(labels), classes)
+	if len(labels) > 0 {
 		if err := m.Logits(ctx, outputs, x); err != nil {
 			return nil, wrapped(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/nn"
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/dpsgd/charged"
@@ -119,7 +120,7 @@ func (m *Model) Predictions(ctx context.Context, set dataset.Set) ([]Prediction,
 			return nil, wrapped(err)
 		}
 		outputs := dense.Rows(memory, 0, to-from)
-		if err := m.network.Logits(ctx, outputs, x); err != nil {
+		if err := m.network.Logits(ctx, outputs, dpsgd.Data{X: x}); err != nil {
 			return nil, wrapped(err)
 		}
 		for i := range x.Rows {

@@ -13,8 +13,6 @@ import (
 	"slices"
 	"time"
 
-	"gonum.org/v1/gonum/blas/blas32"
-
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dpsgd"
@@ -325,7 +323,7 @@ type watcher struct {
 	*job
 	ctx   context.Context // not cancelled by an interruption, since a point takes a moment
 	model *nn.Model
-	test  blas32.General
+	test  dpsgd.Data
 	curve []Point
 	last  float64 // epsilon at the last point
 	err   error

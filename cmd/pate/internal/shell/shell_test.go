@@ -95,7 +95,7 @@ func TestSpareMemory(t *testing.T) {
 	}
 	many := dataset.Set{X: dense.New(1, manyPixels/4/2)}
 	images := dataset.Shape{Rows: 28, Cols: 28}
-	require.Equal(t, 10, percent(dataset.Task{Image: images, Private: many, Test: many}))
+	require.Equal(t, 5, percent(dataset.Task{Image: images, Private: many, Test: many}))
 	require.Equal(t, 100, percent(dataset.Task{Image: images, Private: many}), "few images")
 	require.Equal(t, 100, percent(dataset.Task{Private: many, Test: many}), "a table")
 }

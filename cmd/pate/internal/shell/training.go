@@ -108,7 +108,7 @@ func SpareMemory(task dataset.Task) (restore func()) {
 		pixels += len(set.X.Data)
 	}
 	if task.Image.Rows > 0 && 4*pixels >= manyPixels {
-		return CollectAt(10)
+		return CollectAt(5)
 	}
 	return func() {}
 }
