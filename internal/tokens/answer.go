@@ -71,8 +71,8 @@ type Input struct {
 	List   []int   // public list of tokens
 	Base   []int64 // public score of each token of List, or nil
 	Scores []int64 // private score of each token of List: sum over the teachers
-	// Name is a hash of the inputs under a secret, or 0. With a Name, not even a query number that is used
-	// again, after the loss of a journal, makes other inputs use the same noise.
+	// Name is a hash of the inputs under a secret, or 0. With a Name, different inputs have different noise,
+	// even if they reuse a query number after the loss of a journal.
 	Name uint64
 }
 
@@ -91,9 +91,9 @@ type Answer struct {
 	Source Source
 }
 
-// State holds the numbers of earlier answers of a run by source. It is public. With fixed disjoint batches of
-// teachers, each batch has its own State: a record is in one batch, so the event of one batch is the cost of
-// all batches (parallel composition).
+// State holds the numbers of earlier answers of a run by source. It is public. If teachers form fixed
+// disjoint batches, keep a State for each batch. The event of one batch is then the cost of all batches,
+// because a record is in one batch (parallel composition).
 type State struct{ Voted, Public, Declined int64 }
 
 // Count adds an answer.
@@ -108,7 +108,7 @@ func (s *State) Count(a Answer) {
 	}
 }
 
-// Left holds the numbers of queries and of answers by vote that remain of the caps.
+// Left holds how many queries and how many answers by vote the caps still allow.
 type Left struct{ Queries, Answers int64 }
 
 // Unlimited is a number of queries without a cap.

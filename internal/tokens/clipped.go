@@ -19,8 +19,8 @@ type ClippedConfig struct {
 	Teachers    int64   // public number by which the sum is divided; [1, 2^30]
 	Temperature float64 // > 0
 	Queries     int64   // cap on queries; the whole cap is charged; [1, 2^53]
-	// Appears states that a record can only add or remove a teacher's contribution, as if the teacher were
-	// absent. It needs the relation add or remove. By default a record can change a contribution in any way.
+	// Appears states that a record can only add or remove a teacher's whole contribution. Appears requires
+	// the relation [accountant.AddRemove]. By default a record can change a contribution in any way.
 	Appears bool
 }
 
@@ -28,10 +28,11 @@ type ClippedConfig struct {
 //
 //	exp((base_t + sum_i clip(l_i(t) - r_i(t), -C, C)/Teachers)/Temperature),
 //
-// where l_i(t) is the log-probability of teacher i, on the grid of Clip/Steps. With the public model's
-// log-probabilities as base and as every r_i, it is InvisibleInk (Vinod, Pillutla, Thakurta 2025). Without
-// base and with r_i = max_t l_i(t) - C, it is the method of Amin et al. 2024. The list must be a function of
-// public data. A list of the tokens that the teachers find likely would reveal private texts.
+// where C is Clip, l_i(t) is the log-probability of t by teacher i, and r_i(t) is a reference value. Each
+// clipped difference is rounded to a multiple of Clip/Steps. With the public model's log-probabilities as
+// base and as every r_i, it is InvisibleInk (Vinod, Pillutla, Thakurta 2025). Without base and with r_i =
+// max_t l_i(t) - C, it is the method of Amin et al. 2024. The list must be a function of public data. A list
+// of the tokens that the teachers find likely would reveal private texts.
 type Clipped struct {
 	cfg       ClippedConfig
 	perStep   float64 // grid steps in a unit of log-probability
@@ -78,7 +79,7 @@ func (m *Clipped) Event() accountant.Event {
 func (m *Clipped) Left(s State) Left { return Left{m.cfg.Queries - s.Voted, m.cfg.Queries - s.Voted} }
 
 // Add adds the contribution of one teacher to the scores of the tokens of a list. All slices have one value
-// for each token. For a nil public, the values are compared with the teacher's own largest value less Clip. A
+// for each token. The reference r_i(t) of [Clipped] is public[t], or max(teacher) - Clip if public is nil. A
 // NaN adds nothing.
 func (m *Clipped) Add(scores []int64, teacher, public []float64) {
 	own := math.Inf(-1)
@@ -98,7 +99,7 @@ func (m *Clipped) Add(scores []int64, teacher, public []float64) {
 	}
 }
 
-// Base returns public scores for the public model's log-probabilities of the tokens of a list.
+// Base converts the public model's log-probabilities, one for each token of a list, to Input.Base.
 func (m *Clipped) Base(public []float64) []int64 {
 	base := make([]int64, len(public))
 	for t, l := range public {

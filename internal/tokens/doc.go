@@ -2,8 +2,8 @@
 // language model. The teachers hold private documents, and vote for a token or score tokens. A mechanism
 // answers one question at a time within caps that are charged in advance:
 //
-//   - [GNMax] and [Confident] take sparse counts of votes. They have the law of the dense mechanisms of
-//     package aggregate.
+//   - [GNMax] and [Confident] take sparse counts of votes. Their answers have the same distributions as with
+//     aggregate.GNMax and aggregate.ConfidentGNMax.
 //   - [Screen] answers with the public model's token while most teachers agree. Otherwise another mechanism
 //     answers.
 //   - [Limited] answers with one of the tokens with the most votes, or declines.
@@ -13,13 +13,13 @@
 //
 // # Guarantee
 //
-// The event of a mechanism charges a whole run, and all its queries, answered or not. One record must change
-// at most one vote or one contribution of each question, always of the same teacher. The number of tokens of
-// a text is charged as the number of queries, so stop tokens are answers like any other. All noise is exact
-// integer noise.
+// The event of a mechanism charges a whole run: all queries that the caps allow, answered or not. One record
+// must affect only one teacher, the same for all questions. So a record changes at most one vote or one
+// contribution for each question. Each token of a generated text is one query, also the stop token. All noise
+// is exact integer noise.
 //
 // # Caveats
 //
 //   - The time of an answer depends on the number of tokens with votes, which is private.
-//   - The same query with other inputs must be refused: its noise would be used twice.
+//   - The caller must refuse to repeat a query number with other inputs, because the noise would be the same.
 package tokens

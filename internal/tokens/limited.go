@@ -18,14 +18,14 @@ type LimitedConfig struct {
 	Domain  int     // number of tokens with the most votes that may be answered; [1, 2^16]
 	Margin  int64   // of the threshold above the next count, in votes; [1, 2^40]
 	Queries int64   // cap on queries; the whole cap is charged; [1, 2^53]
-	// Appears states that a record can only add or remove a vote, because its teacher abstains without it. It
-	// needs the relation add or remove. By default a record can move a vote.
+	// Appears states that a record can only add or remove a vote: without the record, its teacher abstains.
+	// Appears requires the relation [accountant.AddRemove]. By default a record can move a vote.
 	Appears bool
 }
 
 // Limited answers with one of the Domain tokens with the most votes, or declines (Durfee, Rogers 2019). Token
-// j is drawn with probability proportional to exp(votes/Scale). Declining is one more option, with Margin
-// votes more than the next token.
+// j is drawn with probability proportional to exp(votes/Scale). Declining is one more option. This option has
+// Margin votes more than the token at rank Domain+1.
 type Limited struct {
 	cfg       LimitedConfig
 	distances *rng.DiscreteLaplace
@@ -39,7 +39,7 @@ func (cfg LimitedConfig) MarginFor(delta float64) int64 {
 	return max(1, cfg.Margin)
 }
 
-// moved returns the largest change of the difference of two counts.
+// moved returns the largest change, by one record, of the difference between two counts.
 func (cfg LimitedConfig) moved() int64 {
 	if cfg.Appears {
 		return 1

@@ -20,7 +20,7 @@ type ScreenConfig struct {
 }
 
 // Screen answers with the public model's token while most teachers vote for it. Otherwise another mechanism
-// answers. Draw its answers one at a time, each with the State after the answer before it.
+// answers. Draw answers one at a time, each with the State after the previous answer.
 type Screen struct {
 	cfg    ScreenConfig
 	rho    *rng.DiscreteLaplace
@@ -28,8 +28,8 @@ type Screen struct {
 	voting Mechanism
 }
 
-// NewScreen returns the mechanism for cfg. The caps of voting must allow exactly Failures times Epochs
-// queries.
+// NewScreen returns the mechanism for cfg. The argument voting answers refused queries, and must have a cap
+// of exactly Failures*Epochs queries.
 func NewScreen(cfg ScreenConfig, voting Mechanism) (*Screen, error) {
 	rho, err := rng.NewDiscreteLaplace(cfg.B1)
 	nu, failed := rng.NewDiscreteLaplace(cfg.B2)
@@ -49,7 +49,7 @@ func NewScreen(cfg ScreenConfig, voting Mechanism) (*Screen, error) {
 	return &Screen{cfg, rho, nu, voting}, nil
 }
 
-// Event implements [Mechanism]. It charges all epochs and all answers of the other mechanism.
+// Event implements [Mechanism]. It charges all Epochs and the event of the mechanism for refused queries.
 func (m *Screen) Event() accountant.Event {
 	// Let d be half the lead of the public token over all other tokens, rounded down. With rho >= 0 drawn for
 	// each epoch, P[rho = k] ~ e^(-k/B1), and nu >= 0 for each query, P[nu = k] ~ e^(-k/B2), the rule is
@@ -71,11 +71,10 @@ func (m *Screen) Event() accountant.Event {
 	}}
 }
 
-// refused returns the state of the other mechanism.
+// refused returns the part of s for the mechanism that answers refused queries.
 func refused(s State) State { return State{Voted: s.Voted, Declined: s.Declined} }
 
-// Left implements [Mechanism]. The number of queries has no cap. The run ends when all charged
-// refusals are used up.
+// Left implements [Mechanism]. Queries is [Unlimited], or 0 after Failures*Epochs refusals.
 func (m *Screen) Left(s State) Left {
 	left := m.voting.Left(refused(s))
 	if left.Queries > 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// GNMax answers with the token of the largest count plus discrete Gaussian noise, with the law of
-// [aggregate.GNMax] on all tokens. The lowest token wins a tie.
+// GNMax answers with the token of the largest count plus discrete Gaussian noise. The answer has the same
+// distribution as with [aggregate.GNMax] on a histogram of all tokens. The lowest token wins a tie.
 type GNMax struct {
 	dense   *aggregate.GNMax
 	noise   *rng.DiscreteGaussian
@@ -70,8 +70,7 @@ type noisyVotes struct {
 	room  []int64
 }
 
-// winner returns the lowest token at which the noisy count is largest. All tokens that are not listed take
-// part by their largest noise and the first of them that has it.
+// winner returns the lowest token at which the noisy count is largest.
 func (v *noisyVotes) winner(c Counts, s *rng.Stream) int {
 	n := len(c.Tokens)
 	if cap(v.room) < n {
@@ -81,6 +80,7 @@ func (v *noisyVotes) winner(c Counts, s *rng.Stream) int {
 	v.noise.Fill(noise, s)
 	best, most := None, int64(math.MinInt64)
 	if others := c.Size - n; others > 0 {
+		// Draw the largest noise of the unlisted tokens, and the rank of the first token with this noise.
 		value, rank := v.noise.Largest(uint64(others), s)
 		best, most = c.unlisted(int(rank)), value
 	}
