@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unique"
@@ -81,17 +82,22 @@ func readRows(text []byte, queries int, cell func(row int, name, value string)) 
 	if len(records) == queries+1 || records[0][0] == "query" {
 		header, records = records[0], records[1:]
 	}
+	query := slices.Index(header, "query")
 	for i, record := range records {
+		skip := -1
+		if query >= 0 && query < len(record) {
+			if n, err := strconv.Atoi(strings.TrimSpace(record[query])); err == nil && n >= 0 && n < queries {
+				i, skip = n, query
+			}
+		}
 		for c, value := range record {
-			value, name := strings.TrimSpace(value), ""
+			name := ""
 			if c < len(header) {
 				name = header[c]
 			}
-			if n, err := strconv.Atoi(value); name == "query" && err == nil && n >= 0 && n < queries {
-				i = n
-				continue
+			if c != skip {
+				cell(i, name, strings.TrimSpace(value))
 			}
-			cell(i, name, value)
 		}
 	}
 }

@@ -131,6 +131,7 @@ func TestAnswersOfEveryForm(t *testing.T) {
 	} {
 		require.Equal(t, want, features(text, 4, 4), text)
 	}
+	require.Equal(t, []string{"query 5: label cat", "query 4: label dog", "2 rows"}, features("label,query\ncat,1\ndog,0\n", 4, 5))
 	require.Equal(t, []string{"exit 2"}, []string{(outside.Answer{Failure: "exit 2", Text: []byte("1")}).Outcome([]int{0}).Labels[1]})
 }
 
