@@ -199,7 +199,7 @@ func inert(cell string) string {
 	return "'" + cell
 }
 
-// printable escapes cells. CSV keeps a harmless name as it is.
+// printable escapes the cells with [Printable]. For CSV, it leaves [Harmless] cells unchanged.
 func (t Table) printable(f Format) Table {
 	each := func(cells []string) []string {
 		out := slices.Clone(cells)

@@ -38,9 +38,8 @@ const (
 // ReadLabels reads a file of `pate label`, in any form. A CSV file has one line "query,label" per query, or
 // "row,label" if [Labels.Write] wrote it. Queries and rows count from 0. An empty label means that the
 // mechanism declined. Columns of noisy votes are ignored. If rows is not nil, query q is the row rows[q] of
-// the pool. A label is the index of a class from 0, or a class name if classes is not nil. If classes is nil,
-// the classes are the integers from 0 to the largest label, and at least 0 and 1. An error about the file is
-// a [*fault.Error].
+// the pool. A label is a class name in classes, or else a class index from 0. If classes is nil, the number
+// of classes is the largest label plus 1, but at least 2. An error about the file is a [*fault.Error].
 func ReadLabels(r io.Reader, pool int, rows []int, classes []string) (Labels, error) {
 	l := Labels{Of: slices.Repeat([]int{student.Unlabelled}, pool), Classes: classes}
 	sum := sha256.New()
@@ -156,8 +155,8 @@ func names(n int) []string {
 	return out
 }
 
-// Write writes one CSV line row,label per labelled row, with class names. If labels must not be released, the
-// heading of the column label is WithheldLabel.
+// Write writes CSV with one line per labelled row: the index of the row and the class name. The headings
+// are row and label. If labels must not be released, the second heading is [WithheldLabel] instead.
 func (l Labels) Write(w io.Writer) error {
 	t := table.Table{Header: []string{"row", "label"}, Left: []bool{false, true}}
 	if l.Withheld {

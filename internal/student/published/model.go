@@ -36,7 +36,7 @@ type Card struct {
 	// Features is the short name of the features, and Extractor their full description.
 	Features  string `json:"features"`
 	Extractor string `json:"extractor"`
-	// Transform encodes a [charged.Transform] if Features uses charged statistics of private rows.
+	// Transform encodes a [charged.Transform]. It is nil if the features use no statistics of private rows.
 	Transform []byte     `json:"transform,omitempty"`
 	Columns   int        `json:"columns"` // number of features
 	HeldBack  HeldBack   `json:"held_back"`
@@ -45,10 +45,10 @@ type Card struct {
 
 const SchemaModel = "pate.student-model/1"
 
-// HeldBack describes cross-validation on released labels, which may be wrong. Labels is the number of
-// held-out labels, or 0 without cross-validation. Right is the number of held-out labels that were predicted
-// correctly. MostFrequent is the number of released labels of the most frequent class. Doubt is the result of
-// [Model.Doubt].
+// HeldBack describes cross-validation on released labels. Released labels may be wrong. Labels is the
+// number of held-out labels, or 0 without cross-validation. Right is the number of held-out labels that
+// were predicted correctly. MostFrequent is the number of released labels of the most frequent class. Doubt
+// is the result of [Model.Doubt].
 type HeldBack struct {
 	Labels       int    `json:"labels"`
 	Right        int    `json:"right"`
@@ -65,8 +65,8 @@ func (h *HeldBack) Percent() string {
 	return strconv.FormatFloat(100*float64(h.Right)/float64(h.Labels), 'f', 1, 64)
 }
 
-// Constant returns the percentage of released labels of the most frequent class, with one decimal, or "" if
-// Percent returns "".
+// Constant returns the share of the most frequent class in the given number of released labels, in percent
+// with one decimal. Without held-out labels it returns "".
 func (h *HeldBack) Constant(released int) string {
 	if h.Percent() == "" {
 		return ""
@@ -74,15 +74,14 @@ func (h *HeldBack) Constant(released int) string {
 	return (&HeldBack{Labels: released, Right: h.MostFrequent}).Percent()
 }
 
-// Provenance describes the labels and their cost, as the maker of a model states them. For a model trained on
-// private rows, Entry is the entry of the training.
+// Provenance describes the labels and their cost, as the maker of a model states them. For a model trained
+// on private rows, it describes the cost of the training.
 type Provenance struct {
-	Asked    int    `json:"asked"`
-	Released int    `json:"released"`
-	SHA256   string `json:"sha256"` // hash of the labels file
-	// Ledger is the name of the charged ledger, and Entry the index of the entry. Both are absent if unknown.
-	Ledger   string  `json:"ledger,omitempty"`
-	Entry    int64   `json:"entry,omitempty"`
+	Asked    int     `json:"asked"`
+	Released int     `json:"released"`
+	SHA256   string  `json:"sha256"`            // hash of the labels file
+	Ledger   string  `json:"ledger,omitempty"`  // file name of the charged ledger; "" if unknown
+	Entry    int64   `json:"entry,omitempty"`   // index of the charged entry; 0 if unknown
 	Epsilon  float64 `json:"epsilon,omitempty"` // of the whole ledger at Delta
 	Delta    float64 `json:"delta,omitempty"`
 	Unit     string  `json:"unit,omitempty"`
@@ -100,9 +99,9 @@ type Model struct {
 	made  charged.Extraction
 }
 
-// Prediction is the class of a row, the lowest in a tie, and the probabilities of all classes.
+// Prediction is the predicted class of a row and the probabilities of all classes.
 type Prediction struct {
-	Class         int
+	Class         int // the most probable class; in a tie, the class with the lowest index
 	Probabilities []float64
 }
 
@@ -153,8 +152,8 @@ func (m *Model) Accuracy(predictions []Prediction, rows dataset.Pool) (right, kn
 	return right, known
 }
 
-// Groups returns the features of all categories of a column, with their names, or nil if there is no such
-// column.
+// Groups returns the indices and names of the features for the categories of a column. Both are nil if no
+// column with categories has this name.
 func Groups(s *dataset.Schema, column string) (features []int, names []string) {
 	if column == "" || s.Encoder == nil {
 		return nil, nil
@@ -167,8 +166,8 @@ func Groups(s *dataset.Schema, column string) (features []int, names []string) {
 	return features, names
 }
 
-// Utility returns the accuracy on rows with a known class: of all rows, of the rows of each class, and of the
-// rows with each category of the column group, if it is not "".
+// Utility returns the accuracy on rows with a known class: a share for all rows, then a share for each
+// class. If group names a column, a share for each category of this column follows.
 func (m *Model) Utility(predictions []Prediction, rows dataset.Pool, group string) (all []statement.Share) {
 	of := []string{"all rows"}
 	for _, class := range m.Classes {
@@ -245,7 +244,7 @@ type Private struct {
 	Provenance Provenance
 }
 
-// FromModel returns a model that was trained on private rows as a Model.
+// FromModel makes a [Model] from the parts of a model that was trained on private rows.
 func FromModel(p Private) (*Model, error) {
 	m := &Model{model: p.Model, Card: Card{
 		Schema: SchemaModel, Kind: []string{p.Kind}, Classes: p.Schema.Classes, Rows: p.Schema, Features: p.Features,
@@ -268,9 +267,9 @@ func FromModel(p Private) (*Model, error) {
 	return m, nil
 }
 
-// Charged returns the provenance of a labels file with the given hash: the entry that committed the file to
-// the ledger at path, and the guarantee of the whole ledger. It verifies the whole ledger against the stored
-// head. If the ledger did not commit the file, the error is a [*fault.Error].
+// Charged returns the ledger entry that committed the labels file with the given SHA-256, in hexadecimal.
+// It also returns the guarantee of the whole ledger at path. It verifies the whole ledger against the
+// stored head. If the ledger did not commit the file, the error is a [*fault.Error].
 func Charged(path, sha256 string) (Provenance, error) {
 	raw, err := hex.DecodeString(sha256)
 	if err != nil || len(raw) != 32 {
@@ -355,8 +354,8 @@ func (m *Model) MarshalBinary() ([]byte, error) {
 	return sealed.Seal(b.Bytes()), nil
 }
 
-// Open reads the file of a student. If the file is damaged or no student, the error matches [ErrFile]. The
-// memory is at most a small multiple of the file size.
+// Open reads the file of a student. If the file is damaged or is not a student, the error matches
+// [ErrFile]. The memory is at most a small multiple of the file size.
 func Open(path string) (*Model, error) {
 	f, err := durable.OpenRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -13,8 +13,8 @@ import (
 	"github.com/pate-go/pate/student"
 )
 
-// Voters returns private rows as voters, and the pool rows with the indices in asked as questions. The votes
-// of a unit depend only on the pool and on the rows of this unit.
+// Voters makes voters of the private rows. It makes questions of the pool rows whose indices are in asked.
+// The votes of a unit depend only on the pool and on the rows of this unit.
 func Voters(ctx context.Context, s *dataset.Schema, p dataset.Pool, rows dataset.Set, asked []int) (neighbours.Rows, student.Matrix, error) {
 	pool, points, err := Space(ctx, s, p, rows)
 	if err != nil {

@@ -31,8 +31,8 @@ func featuresOf(s *dataset.Schema) string {
 	return features.For(s.Kind, s.Image)
 }
 
-// Train trains the student that cross-validation on the released labels selects. Without labels the error
-// matches [student.ErrNoLabels]. Equal configurations give equal models.
+// Train trains a student. Cross-validation on the released labels selects the kind of student. Without
+// labels the error matches [student.ErrNoLabels]. Equal configurations give equal models.
 func Train(ctx context.Context, c Config) (*Model, error) {
 	if c.Schema == nil || len(c.Labels.Of) != c.Pool.Len() {
 		return nil, errors.New("published: Config.Schema is nil, or Labels are of another pool")
@@ -81,8 +81,8 @@ func extract(ctx context.Context, s *dataset.Schema, p dataset.Pool) (features.E
 	return e, x, nil
 }
 
-// Questions returns n different rows of a pool as queries, chosen by [student.Select]. Equal public rows give
-// equal queries, on machines of one kind.
+// Questions returns n different rows of a pool as queries, chosen by [student.Select]. On one type of
+// processor, equal public rows give equal queries.
 func Questions(ctx context.Context, s *dataset.Schema, p dataset.Pool, n int, report func(student.Progress)) ([]int, error) {
 	_, x, err := extract(ctx, s, p)
 	if err != nil {
@@ -109,8 +109,9 @@ func stream(l Labels) *rand.Rand {
 const nearlyAll = 0.95
 
 // Doubt returns a warning if the model may be no better than a constant prediction of the most frequent
-// class, and otherwise "". It warns if nearly all labels are of this class, or if cross-validation is right
-// less often than this class. The text depends only on released and public data.
+// class, and otherwise "". It warns if nearly all labels are of this class, or if this constant prediction
+// would be right more often than the student in cross-validation. The text depends only on released and
+// public data.
 func (m *Model) Doubt(l Labels) string {
 	class, most := l.majority()
 	held := m.HeldBack

@@ -19,13 +19,11 @@ import (
 
 // Report is the result of [Check].
 type Report struct {
-	Head  Head // of all manifests together
-	Silos []SiloInfo
-	Units int64
-	// Shared is the number of units in more than one silo, and Most the largest number of silos with the same
-	// unit.
-	Shared int64
-	Most   int // largest number of silos in which one unit occurs
+	Head   Head // of all manifests together
+	Silos  []SiloInfo
+	Units  int64
+	Shared int64 // number of units in more than one silo
+	Most   int   // largest number of silos in which one unit occurs
 	// Overlaps lists at most [MaxOverlaps] pairs of silos with common units, in descending order of the
 	// number of common units, and then in the order of Silos.
 	Overlaps []Overlap
@@ -207,9 +205,10 @@ func (s stoppable) Read(p []byte) (int, error) {
 	return s.r.Read(p)
 }
 
-// Join writes several manifests, for which Check returned r, as one manifest. It records the numbers of
-// teachers and classes of checked, and a hash of the votes keyed by the salt. With the zero Salt it records
-// no hash, because a hash without a key would reveal a small vote matrix.
+// Join writes the manifests in the files paths as one manifest. The argument r is the result of [Check] for
+// the same paths. The argument checked gives the numbers of teachers and classes, and the hash of the
+// votes. Join stores this hash only as an HMAC under the salt. With the zero Salt, Join records no hash,
+// because a hash without a key would reveal a small vote matrix.
 func Join(ctx context.Context, w io.Writer, paths []string, r *Report, checked *votes.Report, salt Salt) error {
 	head := r.Head
 	head.Teachers, head.Classes, head.Votes = checked.Teachers, checked.Classes, ""
@@ -242,8 +241,9 @@ func Join(ctx context.Context, w io.Writer, paths []string, r *Report, checked *
 
 var errOtherSalt = errors.New("manifest: the salt is not the salt of the manifests")
 
-// Findings reports whether the silos are disjoint. If checked is not nil, it also compares the manifest with
-// these votes, and if the salt is not zero, with the keyed hash of these votes (see [Join]).
+// Findings reports whether the silos are disjoint. If checked is not nil, it also compares the manifest
+// with the numbers of teachers and classes in checked. If salt is not zero either, it compares the keyed
+// hashes of the votes (see [Join]).
 func (r *Report) Findings(checked *votes.Report, salt Salt) []votes.Finding {
 	out := []votes.Finding{r.disjoint()}
 	if checked == nil {

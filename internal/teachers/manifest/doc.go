@@ -1,10 +1,10 @@
 // Package manifest checks that the teachers of an ensemble have disjoint data. It compares keyed hashes of
 // record ids and does not show the ids.
 //
-// All costs in package aggregate assume that a privacy unit belongs to one teacher. A unit is a record, or a
-// person with all records. Silos must not show their ids to each other. So each silo writes hashes of its
-// unit ids: HMAC-SHA256 under a common random [Salt], cut to 128 bits ([HashIDs]). The party that joins the
-// votes compares the hashes ([Check]).
+// All costs in package aggregate assume that a privacy unit belongs to one teacher. A unit is one record,
+// or all records of one person. Silos must not show their ids to each other. So each silo writes hashes of
+// its unit ids: HMAC-SHA256 under a common random [Salt], cut to 128 bits ([HashIDs]). The party that joins
+// the votes compares the hashes ([Check]).
 //
 // # Guarantee
 //
@@ -12,8 +12,8 @@
 // the number of units of each silo and the number of common units of silos, and nothing else. Among n ids,
 // two different ids have equal hashes with probability below n²/2^129.
 //
-// [Join] binds a manifest to votes by the HMAC-SHA256 of the votes' hash under the salt. A hash without a key
-// would reveal a small matrix of votes, because a reader could try all matrices.
+// [Join] binds a manifest to votes: it stores the HMAC-SHA256 of a hash of the votes. The salt is the key.
+// A hash without a key would reveal a small matrix of votes, because a reader could try all matrices.
 //
 // # Caveats
 //

@@ -7,10 +7,11 @@
 // # Guarantee
 //
 // If one unit in the private file is added or removed, the votes of at most one teacher change. The same
-// holds for a replacement that keeps the unit id. With another id, the votes of two teachers may change.
-// Everything else that Run returns, prints or writes depends on nothing but public rows, the job and
-// constants: features, classes, the number of teachers, the learner and the manifest. Hashes of private rows
-// and votes stay in the secrets folder, so two manifests do not reveal whether the rows have changed.
+// holds if one unit is replaced under the same unit id. If its id changes too, the votes of two teachers
+// may change. Everything else that Run returns, prints or writes depends only on public rows, the job and
+// constants. This includes the features, the classes, the number of teachers, the learner and the manifest.
+// Hashes of the private rows and of the votes stay in the secrets folder. So two manifests do not reveal
+// whether the rows have changed.
 //
 // # Caveats
 //

@@ -29,16 +29,14 @@ type Job struct {
 	Features        string // one of features.Names(); "" means the default for the kind of data
 	Unit            string // name of the privacy unit; "" means the unit column, or "record"
 	Part, Parts     int    // if Parts > 1, only teachers t with t mod Parts = Part are trained
-	// Silo is the name of a silo, if each silo trains its own part and Private holds the rows of this silo
-	// alone. A silo needs Parts > 1 and a unit for each row. If Silo is "", Private holds the rows of all
+	// Silo is the name of a silo that trains its own part. Private then holds the rows of this silo alone,
+	// Parts must exceed 1, and each row needs a unit. If Silo is "", Private holds the rows of all
 	// teachers.
 	Silo string
 	Out  string // path of the votes
-	// PartsFolder is the folder for votes files of parts, with mode 0700, by default Out with suffix
-	// ".parts".
+	// PartsFolder is the folder (mode 0700) for votes files of parts, by default Out + ".parts".
 	PartsFolder string
-	// Secrets is the folder for key, salt and unfinished work, with mode 0700, by default Out with suffix
-	// ".private".
+	// Secrets is the folder (mode 0700) for key, salt and unfinished work, by default Out + ".private".
 	Secrets string
 	// Key makes a seeded run, whose outputs must not be released. By default the key is random.
 	Key     rng.Key

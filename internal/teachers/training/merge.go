@@ -24,17 +24,17 @@ import (
 type Merging struct {
 	Parts []string // files, patterns, or folders of parts
 	Out   string   // path of the votes
-	// Secrets is the folder with the job's salt, if it is on this machine, by default Out with suffix
-	// ".private". Merge stores keyed hashes there that identify the votes.
+	// Secrets is the secrets folder of the job, by default Out + ".private". If this folder holds the salt,
+	// Merge stores hashes of the rows and the votes in the folder.
 	Secrets string
 }
 
 func SilosBeside(votes string) string { return votes + ".silos.json" }
 
-// Merge joins the votes of all parts, and writes the votes and the manifest like [Run] on one machine. It
-// refuses missing or repeated parts, and parts with different settings, rows, keys or versions. For silos, it
-// checks by hashes that no two silos have a common unit, and stores the hashes beside the votes. A refused
-// Merge writes nothing. A repeated Merge changes nothing.
+// Merge joins the votes of all parts. It writes a votes file and a manifest, as [Run] does without parts.
+// It refuses missing or repeated parts, and parts with different settings, rows, keys or versions. If the
+// parts are silos, Merge refuses silos with a common unit, and stores the hashes of the units beside the
+// votes. A refused Merge writes nothing. A repeated Merge changes nothing.
 func Merge(ctx context.Context, m Merging) (*Result, error) {
 	paths, err := findParts(m.Parts)
 	if err != nil {

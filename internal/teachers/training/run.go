@@ -183,7 +183,7 @@ func (t *task) readPrivate(ctx context.Context) (err error) {
 	return ctx.Err()
 }
 
-// vacant refuses an existing votes file without a secrets folder, because another job wrote it.
+// vacant refuses an existing votes file if the secrets folder is missing: another job wrote the file.
 func (t *task) vacant() error {
 	if there, err := durable.Exists(t.Secrets); err != nil || there {
 		return err

@@ -84,8 +84,8 @@ func (s *secrets) readSalt() error {
 	return durable.WriteBytes(path, 0o600, text)
 }
 
-// made holds hashes of the private rows and of their votes. It is secret, because two of them would reveal
-// whether the rows have changed.
+// made holds hashes of the private rows and of their votes. These hashes are secret: the hashes of two jobs
+// would reveal whether the rows have changed.
 type made struct {
 	Data  string `json:"data"`  // keyed hash of the private rows; "" for silos
 	Votes string `json:"votes"` // SHA-256 of the votes
