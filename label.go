@@ -38,8 +38,8 @@ type LabelOptions struct {
 	// TeacherAccuracy is the accuracy of one teacher, or 0 if unknown. The released plan depends on
 	// TeacherAccuracy, so TeacherAccuracy must come from public data and never from votes of the private
 	// teachers. For example, measure similar teachers that are trained on public rows. If TeacherAccuracy is
-	// 0 and NoPilot is false, a pilot is charged and released first, and a new ledger has mode Filter (see
-	// [label.Pilot]).
+	// 0 and NoPilot is false, a pilot is charged and released first (see [label.Pilot]). In this case a new
+	// ledger has mode Filter.
 	TeacherAccuracy float64
 	// NoPilot replaces the pilot by an assumed accuracy of 88 %. It has an effect only if TeacherAccuracy is
 	// 0.
@@ -47,16 +47,16 @@ type LabelOptions struct {
 	// MinAccuracy is the minimum fraction of labels that must equal the plurality of the votes; default 0.9.
 	MinAccuracy float64
 	// Teachers is the number of teachers, or 0 if unknown. If a file has more teachers than queries, Teachers
-	// confirms that the file is not transposed. For counts, set votes.Options.Teachers instead.
+	// confirms that the file is not transposed. For vote counts, set votes.Options.Teachers instead.
 	Teachers int
 	// Pool names the set of public records that contains the queries; default "pool".
 	Pool string
 }
 
 // Label releases labels from votes and writes the labels to LabelOptions.Out. Label first audits the votes. A
-// finding that would invalidate epsilon, such as one teacher voting twice, is a [*fault.Error]. It then plans
-// from public numbers and, if needed, a pilot. If no plan gives enough labels with MinAccuracy, no label is
-// charged. In this case the [*fault.Error] contains a remedy and wraps a [*plan.NoPlanError].
+// finding that would invalidate epsilon, such as one teacher voting twice, is a [*fault.Error]. Label then
+// plans from public numbers and, if needed, a pilot. If no plan gives enough labels with MinAccuracy, no
+// label is charged. In this case the [*fault.Error] contains a remedy and wraps a [*plan.NoPlanError].
 func Label(ctx context.Context, v *votes.Source, o LabelOptions) (Labels, error) {
 	file, err := o.file(o.Out)
 	if err != nil {

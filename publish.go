@@ -14,16 +14,16 @@ import (
 type PublishOptions struct {
 	Budget // budget of all releases; Ledger and Shared must be empty, because the ledger is a file of Out
 
-	// Out is a folder. When the run is complete, the subfolder public may be published. The subfolder private
-	// holds the ledger, keys and votes, and is as secret as the private rows.
+	// Out is a folder. When the run is complete, the folder Out/public may be published. The folder
+	// Out/private holds the ledger, keys and votes, and is as secret as the private rows.
 	Out string
 
 	Private, Public dataset.Source
 	Reading         dataset.Reading
 	// Method is the way to learn from private rows: "nearest" (every unit votes on the public rows nearest to
 	// it), "sample" (the nearest units of a random sample vote), "pate" (teachers vote) or "dpsgd" (one
-	// linear model is trained). The default "auto" means "pate" if a field for teachers is set, and "nearest"
-	// if Ranges is set. Otherwise Publish chooses by public numbers.
+	// linear model is trained). The default "auto" means "pate" if Teachers, Learner, TeacherAccuracy or
+	// MinAccuracy is set, and else "nearest" if Ranges is set. Otherwise Publish chooses by public numbers.
 	Method string
 	// Size is the approximate number of private units if this number is public, or 0 if it is secret. All
 	// methods except "pate" require Size. For "pate", Size determines the number of teachers. For other
@@ -35,7 +35,7 @@ type PublishOptions struct {
 	TeacherAccuracy float64 // accuracy of one teacher, from public data; 0 if unknown
 	MinAccuracy     float64 // least fraction of labels that must equal the teachers' plurality; default 0.9
 
-	// Ranges is a file that declares the ranges of all columns, if there are no public rows. Queries are
+	// If there are no public rows, Ranges is a file that declares the ranges of all columns. Queries are
 	// drawn from these ranges. If Pool is "marginals", queries are drawn from noisy counts of single columns
 	// of the private rows. If Pool is "tree", noisy counts of pairs of columns are used too. Noisy counts
 	// take a part of the budget. By default Pool is "none", and no counts are used.

@@ -23,7 +23,7 @@ func bernoulliRatio(s *Stream, p, q uint64) bool {
 // [frac, frac+slack].
 type exponent struct{ whole, frac, slack uint64 }
 
-// bernoulliExp returns true with probability exp(-x), by Algorithm 1 of bernoulliRatio.
+// bernoulliExp returns true with probability exp(-x). The function exact returns p and q with p/q = x.
 func bernoulliExp(s *Stream, x exponent, exact func() (p, q *big.Int)) bool {
 	// It runs Algorithm 1 (see bernoulliRatio) in 64-bit words on the enclosure of x. If the enclosure does
 	// not decide, the loop continues with the exact fraction p/q = x.
@@ -64,7 +64,7 @@ func bernoulliExpBig(s *Stream, exact func() (p, q *big.Int)) bool {
 	return resumeBernoulliExp(s, p, q, 1, s.Uint64())
 }
 
-// resumeBernoulliExp continues the loop of Algorithm 1 in trial k, after the first word u. It needs p < q.
+// resumeBernoulliExp continues the loop of bernoulliRatio with trial k, whose first word is u.
 func resumeBernoulliExp(s *Stream, p, q *big.Int, k, u uint64) bool {
 	// It needs p < q. Let d = q k, and let V be uniform on [0, 1). The trial compares the uniform real U =
 	// (u+V)/2^64 with p/d. U < p/d if and only if V < (2^64 p - u d)/d.

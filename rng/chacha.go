@@ -15,7 +15,7 @@ import (
 //
 // With AVX2, assembly computes eight blocks at a time. Otherwise the standard library computes the words.
 
-// source is the generator ChaCha8Rand (C2SP), with the words of [rand.ChaCha8].
+// source is the generator ChaCha8Rand (C2SP). It gives the same words as [rand.ChaCha8].
 type source struct {
 	words   [chunkWords]uint64
 	at, end uint // words[at:end] are unread

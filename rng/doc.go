@@ -1,4 +1,4 @@
-// Package rng draws every random number of the toolkit. It has keys, bit streams and exact integer samplers.
+// Package rng has keys, bit streams and exact integer samplers for all random numbers of the toolkit.
 //
 // A run has one [Key] of 256 secret bits. [Key.Derive], a pseudo-random function, derives further keys by
 // name, for example for the noise of each query. So no two purposes use the same stream, and the order of the

@@ -110,8 +110,8 @@ func (l halfGaussian) tails(prec uint) []interval {
 	return append(tails, interval{new(big.Int), quoUp(new(big.Int), rest.Lsh(rest, prec), all.lo)})
 }
 
-// gaussianWeights returns the weights w_k times 2^work, down to 2^stop, and the last ratio. The function
-// round must round down or up.
+// gaussianWeights returns the weights w[k] = q^(k^2) and the ratio of the next weight to the last. The last
+// is below 2^(stop-work). All numbers are scaled by 2^work. The function round divides by 2^work, in place.
 func gaussianWeights(q *big.Int, work, stop uint, round func(*big.Int) *big.Int) (w []*big.Int, ratio *big.Int) {
 	weight := new(big.Int).Lsh(big.NewInt(1), work)
 	ratio = new(big.Int).Set(q)

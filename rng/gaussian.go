@@ -32,7 +32,7 @@ type DiscreteGaussian struct {
 // For sigma below 2^8 a cell is one integer. Otherwise its width is the power of two for which sigma is at
 // least 32 and less than 64 cells. Wider cells need more rejections, and narrower cells more searches.
 
-// A cell is a block of integers with the same X (see Fill).
+// A cell is a block of 2^fine consecutive integers (see Fill).
 const (
 	gaussianCells  = 5
 	oneToACellBits = 8
@@ -163,7 +163,7 @@ whole:
 	return dst
 }
 
-// settleFour is a fast version of decide. If neither accepted nor rejected is true, decide must be called.
+// settleFour is a fast version of decide for w = words[0]. If accepted and rejected are false, call decide.
 func (d *DiscreteGaussian) settleFour(t *table, words *[4]uint64) (y int64, accepted, rejected bool) {
 	w := words[0]
 	_, quick := d.quick(t, w)
@@ -182,7 +182,7 @@ func (d *DiscreteGaussian) settleFour(t *table, words *[4]uint64) (y int64, acce
 	return y, v >= top, v < g.frac && words[3] > top/2 // the second trial fails, as 2 words[3] >= top
 }
 
-// decide returns the value of w and as many further words as needed, or false if the value is rejected.
+// decide computes one value from w and further words of s, and returns false if the value is rejected.
 func (d *DiscreteGaussian) decide(s *Stream, t *table, w uint64) (y int64, ok bool) {
 	m, ok := d.quick(t, w)
 	if !ok {
@@ -236,7 +236,7 @@ func (d *DiscreteGaussian) sampleNarrow(s *Stream) int64 {
 
 func (d *DiscreteGaussian) known() uint { return 63 - guideBits - d.fine }
 
-// quick returns M, and whether the word w alone proves that M is accepted.
+// If the word w alone proves that M is accepted (see Fill), quick returns M and true.
 func (d *DiscreteGaussian) quick(t *table, w uint64) (m uint64, ok bool) {
 	// The slot is within one cell X, and V >= (2X+1)/(2 s^2). The right side exceeds the exponent g = j
 	// (2X+j)/(2 s^2) for every j < 1. So the first trial V < g fails and the Bernoulli is true.
@@ -281,7 +281,7 @@ func (d *DiscreteGaussian) accept(s *Stream, x, j, v uint64) bool {
 	return v >= g.frac+g.slack || bernoulliExpFrom(s, v, g, exact)
 }
 
-// exponent returns an interval that contains the exponent g in the method accept, for x < 2^9.
+// exponent encloses g = j (2x + j/2^fine)/(2^fine 2 s^2), for x < 2^9.
 func (d *DiscreteGaussian) exponent(x, j uint64) exponent {
 	// Let i = j/2^fine. Then 2^64 g = y c/2^64 with y = 2^54 i (2x+i) < 2^64 and c = 2^74/(2 s^2). c is at
 	// most 2^63 because s >= 2^5, so g < 1/2. Three roundings decrease the result by less than 1 each: of y

@@ -37,8 +37,8 @@ func Poisson(mean float64) (Law, error) {
 	return l, l.Validate()
 }
 
-// NegativeBinomial returns the truncated negative binomial distribution with shape eta and with mean runs,
-// above 1.
+// NegativeBinomial returns the truncated negative binomial distribution with shape eta. The argument mean is
+// the expected number of runs, in (1, MaxExpected].
 func NegativeBinomial(eta, mean float64) (Law, error) {
 	if !(eta > -1 && eta <= 1) {
 		return Law{}, fmt.Errorf("%w: the shape must be above -1 and at most 1, got %v", ErrLaw, eta)
@@ -75,7 +75,7 @@ func (l Law) Validate() error {
 	return nil
 }
 
-// Event returns the event of the whole search, in which each run has the event run.
+// Event returns the event of the whole search. The argument run is the event of one run.
 func (l Law) Event(run accountant.Event) accountant.Event {
 	if l.Mean != 0 {
 		return accountant.PoissonSelection{Mean: l.Mean, Event: run}
@@ -161,8 +161,8 @@ func (p Price) Ratio() float64 { return p.Noise / p.OneNoise }
 type Noisy = func(noise float64) (accountant.Event, error)
 
 // PriceOf returns the price of a search for the epsilon and delta in target. The argument event gives the
-// event of one run. The search is accounted by Rényi divergences, because no other bounds are known, and a
-// single run by the tightest accountant.
+// event of one run. The search is accounted by Rényi divergences, because no other bounds are known. A
+// single run is accounted by the tightest accountant.
 func PriceOf(ctx context.Context, l Law, relation accountant.Relation, target accountant.Target, event Noisy) (Price, error) {
 	p := Price{Law: l}
 	if err := l.Validate(); err != nil {
@@ -184,7 +184,7 @@ func PriceOf(ctx context.Context, l Law, relation accountant.Relation, target ac
 	return p, err
 }
 
-// PriceAt returns the price of a search with this noise, whose epsilon must be target.Epsilon.
+// PriceAt returns the price of a search with this noise. The epsilon of the search must be target.Epsilon.
 func PriceAt(ctx context.Context, l Law, relation accountant.Relation, target accountant.Target, noise float64, event Noisy) (Price, error) {
 	p := Price{Law: l, Noise: noise, Epsilon: target.Epsilon}
 	var err error
@@ -251,7 +251,7 @@ func poissonOne(s *rng.Stream) int64 {
 	}
 }
 
-// geometric returns k with the probability of a truncated negative binomial distribution, eta in [0, 1].
+// geometric draws from the truncated negative binomial distribution with eta in [0, 1].
 func geometric(s *rng.Stream, eta, gamma float64) int64 {
 	// The probability of k is proportional to
 	//
@@ -269,8 +269,7 @@ func geometric(s *rng.Stream, eta, gamma float64) int64 {
 	}
 }
 
-// heavy returns k with the probability of a truncated negative binomial distribution, eta = -alpha in (-1,
-// 0).
+// heavy draws from the truncated negative binomial distribution with eta = -alpha in (-1, 0).
 func heavy(s *rng.Stream, alpha, gamma float64) int64 {
 	// The probability of k is proportional to
 	//

@@ -24,7 +24,8 @@ import (
 type Search struct {
 	Law      Law
 	Settings int // number of settings; the setting of a run is a number from 0 to Settings-1
-	// Event is the event of one run with any setting, including the score.
+	// Event is the event of one run, whatever its setting. If scores use private rows, Event must include
+	// the cost of the scores.
 	Event    accountant.Event
 	Relation accountant.Relation // for which Event holds
 	// Run makes one run, whose result must depend only on the arguments. After an interruption, Run may be
@@ -32,8 +33,8 @@ type Search struct {
 	Run func(ctx context.Context, r Run) (Outcome, error)
 	// Dir is a private folder from which an interrupted search resumes, or "". The files in Dir are secret.
 	Dir string
-	// Every, if above 0, is a duration. The search ends only at multiples of Every after its start or last
-	// resumption, so the running time reveals less about the number of runs.
+	// If Every is above 0, a successful call of Select ends only after a multiple of Every. The running time
+	// then reveals less about the number of runs.
 	Every time.Duration
 }
 
@@ -80,8 +81,8 @@ func (s Search) Validate() error {
 }
 
 // Select performs the search and returns the best run, or nil if the drawn number of runs is 0. The
-// reservation r must be for Law.Event(Event). Equal searches with equal keys give equal results. If Dir is
-// set, an interrupted search resumes with the interrupted run. No error reveals the number of runs.
+// reservation r must be for s.Law.Event(s.Event). Equal searches with equal keys give equal results. If s.Dir
+// is set, an interrupted search resumes with the interrupted run. No error reveals the number of runs.
 func Select(ctx context.Context, s Search, r *ledger.Reservation, key rng.Key) (*Best, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err

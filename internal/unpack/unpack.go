@@ -33,7 +33,7 @@ func Open(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// maxRatio is the maximum ratio of unpacked to compressed size beyond smallBytes of unpacked data.
+// A file of n compressed bytes may have at most max(smallBytes, maxRatio*n) unpacked bytes.
 const (
 	maxRatio   = 256
 	smallBytes = 64 << 20
@@ -84,7 +84,7 @@ func Format(head []byte) string {
 	return ""
 }
 
-// Decoder returns a reader of the unpacked bytes of r, which is in this [Format]. The size is unlimited.
+// Decoder unpacks r without a limit on the size. The argument format is "gzip" or "Zstandard".
 func Decoder(r io.Reader, format string) (io.Reader, error) {
 	if format == "gzip" {
 		return gzip.NewReader(r)
