@@ -139,7 +139,7 @@ type Bernoulli struct {
 	hi, lo uint64
 }
 
-// NewBernoulli returns the event of probability q, which is certain for q >= 1.
+// NewBernoulli returns the event of probability min(q, 1).
 func NewBernoulli(q float64) Bernoulli {
 	if q >= 1 {
 		return Bernoulli{always: true}
@@ -189,7 +189,7 @@ func (b Bernoulli) rest(s *Stream) bool {
 	return u < b.hi || u == b.hi && b.lo > 0 && s.Uint64() < b.lo
 }
 
-// atMost sets the top bit of each byte of word that is at most b.first.
+// atMost returns a word: its byte i is 0x80 if byte i of the argument is at most b.first, and 0 otherwise.
 func (b Bernoulli) atMost(word uint64) uint64 {
 	// If the top bits of the byte and of b.first are equal, the lower bits decide. The lower bits are
 	// subtracted from b.first with the top bit set. The top bit stays set if the byte is not larger, and no

@@ -30,7 +30,7 @@ func seal(bytes [sha256.Size]byte) *sealed { return &sealed{bytes: &bytes} }
 
 const redacted = "rng.Key(redacted)"
 
-// The input of HMAC starts with the number of the method, so that inputs of different methods differ.
+// Inputs of HMAC start with domainIDs in Derive and domainBytes in DeriveBytes, so that the inputs differ.
 const (
 	domainIDs   = 1
 	domainBytes = 2
@@ -70,8 +70,7 @@ func (k Key) Derive(label string, ids ...uint64) Key {
 	return k.child(b)
 }
 
-// DeriveBytes returns the key with the name (label, data), where data may be a hash, for example of votes. It
-// differs from all keys of Derive.
+// DeriveBytes returns the key with the name (label, data). DeriveBytes and Derive never return the same key.
 func (k Key) DeriveBytes(label string, data []byte) Key {
 	var scratch [256]byte
 	return k.child(append(k.message(scratch[:0], domainBytes, label), data...))
@@ -87,9 +86,9 @@ func (k Key) message(b []byte, domain byte, label string) []byte {
 	return append(b, label...)
 }
 
-// child finishes HMAC (RFC 2104), H(secret^opad, H(secret^ipad, text)), three times as fast as hash.Hash.
+// child returns the HMAC (RFC 2104) of a text: H(secret^opad, H(message)) with message = (secret^ipad, text).
 func (k Key) child(message []byte) Key {
-	inner := sha256.Sum256(message)
+	inner := sha256.Sum256(message) // hash.Hash would take three times as long
 	var scratch [sha256.BlockSize + sha256.Size]byte
 	outer := append(k.appendPad(scratch[:0], 0x5c), inner[:]...)
 	return Key{secret: seal(sha256.Sum256(outer)), releasable: k.releasable}

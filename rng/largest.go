@@ -60,7 +60,7 @@ func exponentialReal(src interface{ Uint64() uint64 }, digit uint) (whole uint64
 	}
 }
 
-// less reports whether x < y, for two reals with digits of the same size.
+// less reports whether x < y. The field digit of x and y must be equal.
 func (x *lazy) less(y *lazy) bool {
 	for {
 		for x.bits < max(y.bits, 1) {
@@ -76,8 +76,8 @@ func (x *lazy) less(y *lazy) bool {
 	}
 }
 
-// logs encloses a_x for x = top, top-1, ...: 2^places a_x is in [a, a+slack]. The last entry is only a lower
-// bound.
+// logs encloses a_x = -log P[Z <= x] for x = top, top-1, ...: 2^places a_x is in [a[i], a[i]+slack] for x =
+// top - i. The last entry of a is only a lower bound.
 type logs struct {
 	top    int64
 	a      []*big.Int
@@ -85,7 +85,7 @@ type logs struct {
 	places uint
 }
 
-// extremes returns the table with 64 places.
+// extremes returns the cached result of logs(64).
 func (d *DiscreteGaussian) extremes() *logs {
 	t := d.largest.Load()
 	if t == nil {
@@ -98,7 +98,7 @@ func (d *DiscreteGaussian) extremes() *logs {
 	return t
 }
 
-// logs tabulates the a_x between 2^-places and places log 2, and one entry beyond at both ends.
+// logs tabulates all a_x in [2^-places, log(2^places)] and one more at each end, with a_x = -log P[Z <= x].
 func (d *DiscreteGaussian) logs(places uint) *logs {
 	// P[Z >= m] = P[|Z| >= m]/(1 + P[|Z| >= 1]) for the tails of halfGaussian and m >= 1.
 	prec := 2*places + 64
@@ -133,10 +133,10 @@ func (d *DiscreteGaussian) logs(places uint) *logs {
 	}
 }
 
-// negLog returns -2^places log(x/2^prec) for 0 < x <= 2^prec, rounded up or down by at most 2. With x/2^prec
-// = w 2^-e and w in [1/2, 1], the logarithm is e log 2 + 2 atanh((1-w)/(1+w)), and log 2 = 2 atanh(1/3). See
-// atanh for the error. The guard bits exceed it for every precision below 2^24.
+// negLog returns -2^places log(x/2^prec) for 0 < x <= 2^prec, rounded up or down by at most 2.
 func negLog(x *big.Int, prec, places uint, up bool) *big.Int {
+	// For w in [1/2, 1]: -log(w 2^-e) = e log 2 + 2 atanh((1-w)/(1+w)), and log 2 = 2 atanh(1/3). The error
+	// of this sum is at most 8 work (e+1)/2^work, which is below 2^-prec for prec < 2^24.
 	work := prec + guard
 	e := prec - min(prec, uint(x.BitLen()))
 	one := new(big.Int).Lsh(big.NewInt(1), work)
@@ -150,11 +150,11 @@ func negLog(x *big.Int, prec, places uint, up bool) *big.Int {
 	return log.Rsh(log, work-places)
 }
 
-// twiceAtanh returns 2^work 2 atanh(p/q) for 0 <= p/q <= 1/3, too small by at most 8 work. Every step rounds
-// down. The error of z^2 is at most 4/3. The error of a power 2 z^j is at most 3: a ninth of the previous
-// error, 8/9 for the error of z^2, and 1 for rounding. A quotient adds 1. There are at most work/3 + 1 terms,
-// and the omitted terms are below 4 together.
+// twiceAtanh returns 2^work 2 atanh(p/q) for 0 <= p/q <= 1/3, rounded down with an error of at most 8*work.
 func twiceAtanh(p, q *big.Int, work uint) *big.Int {
+	// Let z = p/q. Every step rounds down. The error of z^2 is at most 4/3. The errors e_j of 2 z^j satisfy
+	// e_j <= e_{j-2}/9 + (2/3)(4/3) + 1, so e_j <= 3. The division by j adds at most 1. There are at most
+	// work/3 + 1 terms, and the omitted terms are below 4 together.
 	power := new(big.Int).Lsh(p, work+1)
 	power.Quo(power, q) // 2 z
 	square := new(big.Int).Mul(power, power)
@@ -167,7 +167,7 @@ func twiceAtanh(p, q *big.Int, work uint) *big.Int {
 	return sum
 }
 
-// find returns the pair for a real in [e, e+1)/2^places, or false if the table does not decide.
+// find returns the results of Largest for its E in [e, e+1)/2^places. If the table is too coarse, ok = false.
 func (t *logs) find(n uint64, e *big.Int) (largest int64, first uint64, ok bool) {
 	var count, from, width, rest, to big.Int
 	from.Quo(e, count.SetUint64(n)) // n a <= e if and only if a <= e/n, rounded down

@@ -33,10 +33,10 @@ func (k Key) Stream() *Stream {
 
 func (s *Stream) Uint64() uint64 { return s.src.Uint64() }
 
-// Uint64N returns a uniform integer in [0, n), without bias. n = 0 means 2^64. Let hi and lo be the two words
-// of the product x n, where x is a random word. The method of Lemire (2019) rejects the 2^64 mod n smallest
-// values of lo. Every value of hi then occurs for exactly floor(2^64/n) words x.
+// Uint64N returns a uniform integer in [0, n), without bias. n = 0 means 2^64.
 func (s *Stream) Uint64N(n uint64) uint64 {
+	// Lemire (2019): the result is hi in x n = 2^64 hi + lo, for a random word x. The 2^64 mod n smallest
+	// values of lo are rejected. Then every value of hi occurs for exactly floor(2^64/n) words x.
 	x := s.Uint64()
 	if n&(n-1) == 0 { // power of two, or 0
 		return x & (n - 1)
@@ -63,8 +63,8 @@ func (s *Stream) Perm(dst []int) {
 
 func (s *Stream) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "rng.Stream(redacted)") }
 
-// Streams returns the streams of the keys Derive(label, ids...), one at a time. It takes a third of the time
-// of Derive and Stream, because parts of HMAC are computed once. Concurrent use is not safe.
+// Streams returns the streams of the keys Derive(label, ids...), one at a time. [Streams.Of] takes a third of
+// the time of [Key.Derive] and [Key.Stream] together. Concurrent use is not safe.
 type Streams struct {
 	inner, outer []byte // states of SHA-256 after the first blocks
 	hash         digest

@@ -277,8 +277,8 @@ func Key(path string) (rng.Key, error) {
 	return key, keyfile.Write(path, key)
 }
 
-// secret returns the secret that identifies inputs of the ledger. If used is set, a missing secret is an
-// error, because earlier inputs have been recorded under it.
+// secret returns the secret that identifies inputs of the ledger. The argument used is true if inputs have
+// been recorded under the secret. A missing secret is then an error.
 func (b *Book) secret(used bool) (rng.Key, error) {
 	path := IDFile(b.file.Path)
 	if !used {

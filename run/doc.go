@@ -1,9 +1,9 @@
-// Package run carries out releases: it plans, charges, draws, commits and writes files.
+// Package run plans a release, charges its cost to a ledger, draws the outcome and writes the file.
 //
 // A [Run] has a ledger, a plan with a privacy cost, and stages. Each stage releases one file. The identity of
 // a run is everything that the outcome depends on. If a run is interrupted, a run with an equal identity
-// resumes it, without a new charge and with the same bytes. If the first run is complete, only the files are
-// checked. A run with a different identity is a new run, or fails with [ErrOtherRun].
+// resumes it, without a new charge and with the same bytes. If the earlier run is complete, only its files
+// are checked. A run with a different identity is a new run, or fails with [ErrOtherRun].
 //
 //	r := run.Run{
 //		File: run.File{Path: "run.jsonl", New: ledger.Config{
@@ -28,9 +28,9 @@
 // Several runs may share a ledger. The ledger records the identity of each run as JSON. The private inputs
 // appear only as a hash, keyed by the secret in LEDGER.id. The key of an unfinished run is in LEDGER.TAG.key.
 //
-// A [Folder] belongs to one run. The subfolder private has the key, the configuration and any ledgers for
-// this run alone ([ledger.Config].Run, from [ID]). Set Run.Key to the folder's key. [Folder.Finish] destroys
-// the key.
+// A [Folder] belongs to one run. The subfolder private has the key, the configuration and any ledgers that
+// only this run may charge. The field Run of such a [ledger.Config] is the [ID] of the run. Set Run.Key to
+// the folder's key. [Folder.Finish] destroys the key.
 //
 // All stages are charged in one batch before the first stage draws. With [Run.Open] and [Session.Next] the
 // caller may do work without privacy cost between stages.
@@ -53,15 +53,15 @@
 // # Files beside a ledger
 //
 // LEDGER.head is the head of the ledger at its last release. LEDGER.id is a secret that identifies inputs.
-// LEDGER.*.key are keys of unfinished runs. Opening a ledger fails if the ledger lacks the line of
-// LEDGER.head. It fails if the ledger has a commit, but LEDGER.head or LEDGER.id is missing. It fails if the
-// ledger is missing or empty, but one of the other files exists.
+// LEDGER.*.key are keys of unfinished runs. Opening a ledger fails if the ledger lacks the line
+// whose number and hash are in LEDGER.head. It fails if the ledger has a commit, but LEDGER.head or LEDGER.id
+// is missing. It fails if the ledger is missing or empty, but one of the other files exists.
 //
 // The first line of a ledger contains a random id. A second copy of the head is stored under this id in the
-// user's state folder (pate/ledgers in $XDG_STATE_HOME or in ~/.local/state). For this user on this machine,
-// the second copy reveals an old ledger that was restored with all files next to it. A ledger with a commit
-// but without a head in the state folder gives a warning, because the ledger comes from another machine or
-// may be an older copy. A state folder that cannot be written also gives a warning.
+// user's state folder (pate/ledgers in $XDG_STATE_HOME or in ~/.local/state). If an old ledger is restored
+// with all files next to it, the second copy reveals this to the same user on the same machine. A ledger with
+// a commit but without a head in the state folder gives a warning, because the ledger comes from another
+// machine or may be an older copy. A state folder that cannot be written also gives a warning.
 //
 // A ledger for one run ([ledger.Config].Run) is in the folder of this run. Until the run is complete, the
 // folder also has the key of all noise. So a restored copy repeats the same outcomes. A ledger for one run

@@ -73,8 +73,8 @@ func (f *Folder) Finish(data [32]byte) error {
 	return nil
 }
 
-// CheckMadeOf returns an error if the finished run used other data. In the message of the error, the argument
-// what names the run, as in "the run in DIR".
+// CheckMadeOf returns an error if the finished run used other data. The error message names the run by the
+// argument `what`, such as "the run in DIR".
 func (f *Folder) CheckMadeOf(data [32]byte, what string) error {
 	text, err := os.ReadFile(results.Folder(f.Path).Private(finishedName))
 	if err != nil {
@@ -100,8 +100,8 @@ const (
 	finishedName = "finished"
 )
 
-// Forget removes the run from the folder, with its key, so that another run may use the folder. Nothing may
-// have been charged for the run.
+// Forget removes the run from the folder, with its key, so that another run may use the folder. Do not call
+// Forget after a charge for the run.
 func (f Folder) Forget() error {
 	folder := results.Folder(f.Path)
 	return errors.Join(os.Remove(folder.Config()), keyfile.Destroy(folder.Private(keyName)))
@@ -112,7 +112,7 @@ func (f Folder) Close() { f.unlock() }
 
 // OpenFolder creates the folder at path, or opens it to resume its run, and locks the folder. While another
 // process holds the folder, OpenFolder waits until ctx ends. It calls newKey for a new run. A folder with a
-// different identity gives [ErrOtherRun], and no result is written. The caller must call [Folder.Close].
+// different identity gives [ErrOtherRun]. The caller must call [Folder.Close].
 func OpenFolder(ctx context.Context, path string, id Identity, newKey func() (rng.Key, error)) (Folder, error) {
 	f := Folder{Path: path}
 	if err := durable.PrivateFolder(results.Folder(path).Private()); err != nil {
@@ -188,8 +188,8 @@ func openRun(path string, id Identity, newKey func() (rng.Key, error)) (key rng.
 	return key, nil
 }
 
-// Settings reports whether the folder at path has a run, and decodes the run's settings into the value that
-// into points to. Settings that cannot be decoded are no error.
+// Settings decodes the settings of a run to *into. It returns false if the folder at path has no run.
+// Settings that cannot be decoded are no error.
 func Settings(path string, into any) (bool, error) {
 	text, err := os.ReadFile(results.Folder(path).Config())
 	if errors.Is(err, fs.ErrNotExist) {

@@ -19,8 +19,8 @@ import (
 // HeadFile returns the path of the file with the last recorded head of the ledger at path.
 func HeadFile(path string) string { return path + ".head" }
 
-// IDFile returns the path of the secret file of the ledger at path. Its secret is the key of the hashes that
-// identify inputs.
+// IDFile returns the path of the secret key of the ledger at path. The ledger identifies private inputs by
+// hashes under this key.
 func IDFile(path string) string { return path + ".id" }
 
 func target(path string) string {
@@ -51,7 +51,7 @@ func Keys(path string) ([]string, error) {
 	return keys, nil
 }
 
-// markFile returns the path of the file that stores the head of the ledger id, in the user's state folder.
+// markFile returns the file in the user's state folder with the head of the ledger with the given id.
 func markFile(id string) (string, error) {
 	dir, err := durable.StateFolder()
 	return filepath.Join(dir, id+".head"), err
@@ -119,7 +119,7 @@ type Heads struct {
 }
 
 // ReadHeads reads the head beside the ledger at path. Call ReadHeads before you read the ledger, because
-// another process may append lines. The method Heads.Of is for [ledger.VerifyOptions].
+// another process may append lines. Set [ledger.VerifyOptions].Heads to the method [Heads.Of].
 func ReadHeads(path string) (*Heads, error) {
 	path = target(path)
 	beside, err := readHead(HeadFile(path))
@@ -138,7 +138,7 @@ func (h *Heads) Of(id string) ([]ledger.Head, error) {
 	return []ledger.Head{h.Beside, h.Mark, h.Given}, nil
 }
 
-// keep writes the head of the ledger to two places. A failure in the user's state folder is only a warning.
+// keep writes HeadFile, and for a shared ledger a second copy. Failing to write the copy is only a warning.
 func (b *Book) keep() error {
 	head := b.Ledger.Head()
 	if err := durable.WriteBytes(HeadFile(b.file.Path), 0o600, formatHead(head)); err != nil {
