@@ -22,9 +22,9 @@ const (
 )
 
 // TableCandidates returns the students to compare on a table: logistic regression (with ridge 1/n for n
-// labels), two forests and a kernel ridge. If pool is not nil, the student of [Pool.Fit] is added, and x must
-// hold the rows of the pool. Trees suit columns of different kinds. Label spreading suits pools in which
-// neighbouring rows share a class.
+// labels), two forests and a kernel ridge. If pool is not nil, the student of [Pool.Fit] is added. The
+// candidates must then train on the rows of the pool. Trees suit columns of different kinds. Label spreading
+// suits pools in which neighbouring rows share a class.
 func TableCandidates(pool *Pool) []Candidate {
 	out := []Candidate{
 		logistic(),
@@ -41,9 +41,9 @@ func TableCandidates(pool *Pool) []Candidate {
 }
 
 // ImageCandidates returns the students to compare on features of images. The first is the student of
-// [Pool.Fit]. In cross-validation it has fewer landmarks, which takes a tenth of the time and is slightly
-// less accurate. The others are a kernel ridge and logistic regression on the labelled rows, on projections
-// if there are many columns.
+// [Pool.Fit]. Cross-validation trains this student with fewer landmarks, in a tenth of the time and slightly
+// less accurately. The others are a kernel ridge and logistic regression on the labelled rows. Both use
+// projections of the rows if there are many columns.
 func ImageCandidates(pool *Pool) []Candidate { return pool.imageCandidates(Matrix{}) }
 
 func (p *Pool) imageCandidates(z Matrix) []Candidate {
@@ -147,8 +147,8 @@ func (p *Pool) rough() *Pool {
 
 const projectFrom = 4
 
-// Projected returns the number of columns from which candidates learn: columns, or the number of principal
-// directions if columns is large.
+// Projected returns the number of features from which image candidates learn, for rows of the given length.
+// For long rows it is the number of principal directions.
 func Projected(columns int) int {
 	if columns >= projectFrom*defaultComponents {
 		return defaultComponents
@@ -233,7 +233,7 @@ func (m *projectedModel) Plain() *plain.Model {
 	return of
 }
 
-// Plain returns the model as data. One linear map combines projection and metric.
+// Plain returns the model as data.
 func (m *model) Plain() *plain.Model {
 	p, r := m.projection, m.ridge
 	k := &plain.Kernel{

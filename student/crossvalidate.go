@@ -50,12 +50,12 @@ type fitFunc func(ctx context.Context, x Matrix, labels []int, classes int, rnd 
 type Choice struct {
 	Model teachers.Classifier // implements teachers.Scorer
 	Kept  []string            // names of the candidates in Model
-	// Labels is the number of labels that every candidate predicted. It excludes folds that were not tried.
+	// Labels is the number of released labels, without those in folds that were not tried.
 	Labels int
-	// Right holds, for each candidate, how many of the Labels labels it predicted correctly. Right is empty
-	// if there is a single label or a single candidate.
+	// Right[k] is the number of correct predictions of candidate k on the labels counted in Labels. Right is
+	// empty if there is a single label or a single candidate.
 	Right []int
-	// Mean is the number of labels that the mean of all candidates' scores predicted correctly.
+	// Mean is like Right, for the mean of the candidates that are not clearly worse than the best.
 	Mean int
 
 	kept int // index of the first kept candidate
@@ -316,7 +316,7 @@ func weigh(scores []Matrix, labels, kept []int) []float64 {
 	return weights
 }
 
-// ahead reports whether a is right more often than b, by more than errors standard errors (McNemar).
+// ahead reports whether count(a) - count(b) exceeds its standard error (McNemar) by the factor errors.
 func ahead(a, b []bool, errors float64) bool {
 	differ := 0
 	for i := range a {

@@ -8,12 +8,12 @@
 //     a [Pool].
 //   - [Pool.Spread] propagates released labels along the neighbour graph (Zhou et al. 2004, "Learning with
 //     local and global consistency").
-//   - [Pool.Fit] trains a student. It spreads the labels, learns the directions that vary within classes,
-//     shrinks these directions and spreads again. Then it fits a kernel ridge to all spread labels.
+//   - [Pool.Fit] trains a student. It spreads the labels, shrinks directions in which rows of one class
+//     differ, and spreads the labels again. Then it fits a kernel ridge to all spread labels.
 //   - [Learner] combines these steps for one pool. It chooses the student by the kind of rows and the number
 //     of labels.
-//   - [CrossValidation] compares students on held-out labels, and keeps their mean or the best student. Use
-//     it for tables, with [TableCandidates].
+//   - [CrossValidation] compares students on held-out labels. It keeps the best student or a mean of good
+//     students. Use it for tables, with [TableCandidates].
 //
 // # Guarantee
 //

@@ -20,8 +20,8 @@ type graph struct {
 	width  float64       // mean squared distance to the farthest neighbour
 }
 
-// localScale is the rank of the neighbour whose distance scales the distances from a row (Zelnik-Manor and
-// Perona 2004).
+// Graph weights measure distances from a row relative to the distance of its localScale-th nearest neighbour
+// (Zelnik-Manor and Perona 2004).
 const localScale = 7
 
 const candidates = 4
@@ -249,7 +249,7 @@ func (g *graph) spread(ctx context.Context, labels, column []int, classes int) (
 	return f, nil
 }
 
-// centre subtracts each class's fraction of the released labels from every row that is not zero.
+// centre subtracts from the column of each class the fraction of released labels with this class.
 func centre(soft Matrix, labels, column []int) {
 	// Far from all labels a soft label is about this fraction, so only the difference is evidence. Without
 	// centre, a class with more labels by chance or noise would win everywhere. On the development split of

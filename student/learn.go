@@ -14,12 +14,12 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// MaxSpread is the largest number of pool rows over which a [Learner] spreads labels or clusters queries. The
-// time grows with its square, and a larger number improves little.
+// MaxSpread is the largest number of pool rows over which a [Learner] spreads labels or clusters queries.
+// The time grows with the square of the number of rows. More rows hardly improve a student.
 const MaxSpread = 10_000
 
-// Learner trains students of one pool. It computes the public part once, and then does not change. Concurrent
-// calls are safe if Progress is.
+// Learner trains students of one pool. [NewLearner] does the work that needs no labels. A Learner is
+// immutable. Concurrent calls are safe if LearnerConfig.Progress may be called concurrently.
 type Learner struct {
 	x      Matrix
 	rows   []int // rows of x over which labels are spread
@@ -38,8 +38,8 @@ type LearnerConfig struct {
 	Progress func(Progress) // may be nil
 }
 
-// NewLearner computes the public part from x, whose rows are public examples, and retains x. Labels will be
-// spread over at most [MaxSpread] rows: the labelled rows and a random part of the others.
+// NewLearner does the work that needs no labels. The rows of x are public examples. The learner retains x.
+// Labels will be spread over at most [MaxSpread] rows: the labelled rows and a random part of the others.
 func NewLearner(ctx context.Context, x Matrix, c LearnerConfig, rnd *rand.Rand) (*Learner, error) {
 	if err := checkMatrix(x); err != nil {
 		return nil, err
@@ -69,8 +69,7 @@ func (l *Learner) Project(ctx context.Context, x Matrix) (Matrix, error) {
 	return l.pool.projection.apply(ctx, x)
 }
 
-// ProjectPool returns the projections of all pool rows. If labels are spread over the whole pool, they are
-// not computed again. The caller must not change the result.
+// ProjectPool returns the projections of all pool rows. The caller must not change the result.
 func (l *Learner) ProjectPool(ctx context.Context) (Matrix, error) {
 	if len(l.rows) == l.x.Rows {
 		return l.pool.z, nil
@@ -88,8 +87,8 @@ func (l *Learner) Select(ctx context.Context, m int, rnd *rand.Rand) ([]int, err
 }
 
 // Fit trains the student on released labels. The slice labels has a class or [Unlabelled] for each pool row.
-// Fit uses [CrossValidation]. With at least MaxSpread/2 labels of images, it instead trains a ridge on the
-// predictions of another ridge. Equal labels and random streams give equal students.
+// Fit uses [CrossValidation]. If the rows are images and at least MaxSpread/2 have labels, Fit instead
+// trains a ridge on the predictions of another ridge. Equal labels and random streams give equal students.
 func (l *Learner) Fit(ctx context.Context, labels []int, classes int, rnd *rand.Rand) (*Choice, error) {
 	c := CrossValidation{Candidates: TableCandidates(l.pool), Progress: l.report}
 	switch {
@@ -269,8 +268,8 @@ func checkMatrix(m Matrix) error {
 	return nil
 }
 
-// forBlocks calls do for blocks of rows on all processors until ctx ends. The function do may write only to
-// its rows and its scratch.
+// forBlocks calls the function do once for each block of the n rows, in parallel. After ctx ends, it skips
+// the remaining blocks. A call may write only to its rows and its scratch.
 func forBlocks[S any](ctx context.Context, n int, do func(scratch *S, from, to int)) error {
 	blocks := (n + blockRows - 1) / blockRows
 	scratches := make([]S, min(runtime.GOMAXPROCS(0), blocks))

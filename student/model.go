@@ -126,7 +126,7 @@ func probabilities(dst Matrix, model member, x Matrix) error {
 	return nil
 }
 
-// temper replaces every p of a row by a probability proportional to (p + doubt)^power, in place.
+// temper replaces, in place, each row p by probabilities proportional to (p + c)^power with c = doubt.
 func temper(scores Matrix, power float64) {
 	if scores.Cols == 0 {
 		return

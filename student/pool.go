@@ -37,7 +37,7 @@ type Progress struct {
 const maxRows = 200_000
 
 // Pool is the part of a student that needs public rows and no labels. It is immutable. Concurrent calls are
-// safe if Progress is.
+// safe if Config.Progress may be called concurrently.
 type Pool struct {
 	config     Config
 	projection *projection

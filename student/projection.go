@@ -18,7 +18,7 @@ import (
 
 var errEigen = errors.New("student: eigenvalues did not converge")
 
-// projection maps x to (x - mean)·scale·directions, principal components divided by variance^whiten.
+// projection maps x to (x - mean)·scale·directions. Directions are principal components / variance^whiten.
 type projection struct {
 	mean       []float64
 	scale      float64 // 1 / root mean square of the centred pool

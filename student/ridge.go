@@ -180,10 +180,10 @@ func (r *ridge) interpolate(labels, column []int, classes int, lambda float32) e
 	return nil
 }
 
-// solve returns (gram + lambda·inner + floor·I)⁻¹ target for a small number floor.
+// solve returns (gram + lambda·inner + floor·I)⁻¹ target, with a small floor > 0.
 func solve(gram, inner, target Matrix, lambda float64) (Matrix, error) {
-	// It reads only the upper triangles. The number floor is small. As long as the matrix in brackets is not
-	// positive definite after rounding, solve multiplies floor by 10.
+	// It reads only the upper triangles. As long as the matrix in brackets is not positive definite after
+	// rounding, solve multiplies floor by 10.
 	m := inner.Rows
 	trace := 0.
 	for i := range m {

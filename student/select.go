@@ -20,8 +20,8 @@ const (
 )
 
 // Select returns m different rows as queries, with m from 1 to the number of rows: the rows nearest to the
-// centres of k-means++ clusters (Arthur and Vassilvitskii 2007). They are in the order in which the centres
-// were drawn, so a prefix also covers the pool. Select uses only public rows.
+// centres of k-means++ clusters (Arthur and Vassilvitskii 2007). The rows are in the order in which
+// k-means++ drew the centres, so every prefix covers the pool. Select uses only public rows.
 func (p *Pool) Select(ctx context.Context, m int, rnd *rand.Rand) ([]int, error) {
 	return selectRows(ctx, p.z, m, p.config.Progress, rnd)
 }

@@ -26,8 +26,8 @@
 //	MSvec         Failures times pure 2/Lambda, except with probability Failures p
 //
 // The comments of the types contain the proofs and define p. The file docs/claims.md lists how the proofs
-// were checked. Noise is exact integer noise. Tests enumerate all transcripts of small worlds and compare
-// exact hockey-stick divergences with these bounds. The same tests refute the broken variants of the
+// were checked. Noise is exact integer noise. Tests enumerate all transcripts of small examples and
+// compare exact hockey-stick divergences with these bounds. The same tests refute the broken variants of the
 // literature.
 //
 // # Caveats
@@ -39,7 +39,7 @@
 //     a probability of at most Failures/(2n).
 //   - With few queries, or many unstable queries, noisy argmax is better (package aggregate). For example,
 //     for 1000 queries at epsilon 1, delta 1e-6 and two classes, noisy argmax needs a gap of 471 votes.
-//     StableSVT with 20 refusals needs 591, and MSvec as printed 9247. For 10000 queries at epsilon 2, these
+//     StableSVT with 20 refusals needs 591, and [PrintedMSvec] 9247. For 10000 queries at epsilon 2, these
 //     gaps are 784, 411 and 5069 votes.
 //   - Do not use one key for two data sets, because both would get the same noise. Derive the key from a hash
 //     of the data ([rng.Key.DeriveBytes]). Keys from [rng.SeedKey] are for experiments only.

@@ -33,8 +33,8 @@ type Outcome struct {
 	Prob  float64
 }
 
-// Outcomes returns all transcripts of a run on values, at most 2^len(values). Probabilities that are not tiny
-// have a relative accuracy of 1e-9.
+// Outcomes returns every possible transcript of queries with the given values. More than 2^20 transcripts
+// are an error. Probabilities that are not tiny have a relative accuracy of 1e-9.
 func (l Law) Outcomes(values []float64) ([]Outcome, error) {
 	if n := l.outcomes(len(values)); n > maxOutcomes {
 		return nil, fmt.Errorf("svt: %d values have %.3g outcomes, the limit is %d", len(values), n, maxOutcomes)
@@ -77,8 +77,8 @@ func (l Law) outcomes(values int) (total float64) {
 	return total
 }
 
-// FirstAbove returns, for each query, the probability that it is the first query above, and the probability
-// that no query is above (none).
+// FirstAbove returns, in first[i], the probability that query i is the first query above. The result none is
+// the probability that no query is above.
 func (l Law) FirstAbove(values []float64) (first []float64, none float64, err error) {
 	s, err := l.states(values)
 	if err != nil {
@@ -99,8 +99,8 @@ func sum(xs []float64) (total float64) {
 	return total
 }
 
-// states holds quadrature points of the threshold noise, with weights, and P[below] and P[above] for each
-// value.
+// states holds quadrature weights for the threshold noise. For each value and each quadrature point it also
+// holds P[below] and P[above].
 type states struct {
 	weights []float64
 	below   [][]float64 // [value][point]

@@ -69,10 +69,10 @@ func NewMSvec(cfg MSvecConfig) (*MSvec, error) {
 	return &MSvec{d, cfg}, nil
 }
 
-// PrintedMSvec returns the calibration of the literature, for comparison. Its epsilon is the corrected one.
-// With m = queries and Q = failures, Lambda = sqrt(32 Q log(2/delta))/epsilon and Threshold = 2 Lambda log(2
-// m/delta). If Q < 8 log(2/delta) (116 at delta = 1e-6), plain composition needs a smaller Lambda: 2
-// Q/epsilon.
+// PrintedMSvec returns the calibration of the literature, for comparison. Lambda is divided by epsilon, not
+// multiplied as in some lecture notes. With m = queries and Q = failures, Lambda = sqrt(32 Q
+// log(2/delta))/epsilon and Threshold = 2 Lambda log(2 m/delta). If Q < 8 log(2/delta) (116 at delta =
+// 1e-6), plain composition needs a smaller Lambda: 2 Q/epsilon.
 func PrintedMSvec(epsilon, delta float64, queries, failures int) (MSvecConfig, error) {
 	if err := checkMSvec(epsilon, delta, failures); err != nil {
 		return MSvecConfig{}, err
@@ -85,7 +85,7 @@ func PrintedMSvec(epsilon, delta float64, queries, failures int) (MSvecConfig, e
 }
 
 // CalibrateMSvec returns the least Lambda, and then the least Threshold, at (epsilon, delta). It accounts by
-// Rényi divergence. Half of delta is for the composition of the stretches, and half for releases of unstable
+// Rényi divergence. Half of delta is for the composition over refusals, and half for releases of unstable
 // answers.
 func CalibrateMSvec(ctx context.Context, epsilon, delta float64, failures int) (MSvecConfig, error) {
 	if err := checkMSvec(epsilon, delta, failures); err != nil {

@@ -39,15 +39,15 @@ type SparseVectorConfig struct {
 // Li 2017, section 4.2).
 //
 // A distance to instability is not a monotone query. Round a real query of sensitivity s to a multiple of a
-// unit u: in units, the sensitivity is then floor(s/u) + 1. Tests refute the errors of the literature. Their
-// variants have no query noise, no stop, noise that does not grow with c, or noise multiplied by epsilon, or
-// they release the noisy value.
+// unit u: in units, the sensitivity is then floor(s/u) + 1. Tests refute these errors of the
+// literature: no query noise, no stop, noise that does not grow with c, noise multiplied by epsilon, and
+// release of the noisy value.
 type SparseVector struct {
 	drawn
 	cfg SparseVectorConfig
 }
 
-// ThresholdShare returns the fraction e1/Epsilon with the least variance.
+// ThresholdShare returns the least-variance share e1/Epsilon of the threshold noise of a [SparseVector].
 func ThresholdShare(answers int, monotone bool) float64 {
 	c := float64(answers)
 	if !monotone {
@@ -106,9 +106,9 @@ func (m *SparseVector) Start(r *ledger.Reservation, key rng.Key) (*Session, erro
 		math.Float64bits(m.law.ThresholdNoise.Scale), math.Float64bits(m.law.QueryNoise.Scale))
 }
 
-// Ask reports whether value reaches the threshold. Query numbers must be public, with one number per query. A
-// repeated number returns the stored answer. After the stop, the error matches [ErrExhausted]. To release a
-// noisy value, charge another query with independent noise.
+// Ask reports whether value reaches the threshold. Query numbers must be public, with one number per query.
+// A repeated number returns the stored answer. After the stop, the error matches [ErrExhausted]. Release of
+// a noisy value needs another charge and independent noise.
 func (s *Session) Ask(query uint64, value int64) (above bool, err error) {
 	return s.ask(query, value, func(above bool) bool { return above })
 }

@@ -65,8 +65,8 @@ func (c *checkpoint) head(t int) []byte {
 	return b
 }
 
-// bind returns a keyed hash of header, queries and teacher t's data, from which a reader without the key
-// learns nothing.
+// bind returns a keyed hash of header, queries and teacher t's data. Without the key, the hash reveals
+// nothing.
 func (c *checkpoint) bind(t int, share Dataset) []byte {
 	h := sha256.New()
 	h.Write(c.head(t))
@@ -114,8 +114,8 @@ func (c *checkpoint) load(t int, share Dataset, column []int) (bool, error) {
 	return true, nil
 }
 
-// foreignOrDamaged explains why f is not a checkpoint of this run. It returns an error if f is intact, so f
-// is of another run, and nil if f is damaged.
+// foreignOrDamaged explains why f is not a checkpoint of this run. If f is intact, f is of another run, and
+// the result is an error. If f is damaged, the result is nil.
 func (c *checkpoint) foreignOrDamaged(f *os.File, t int) error {
 	info, err := f.Stat()
 	if err != nil {
