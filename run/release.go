@@ -18,8 +18,8 @@ import (
 type Done struct {
 	Recorded bool // the run was charged before
 	Complete bool // the committed file exists and nothing was drawn
-	// Entry is the index of the stage's first ledger entry. SHA256 is the hash of the file, which every entry
-	// of the stage commits.
+	// Entry is the index of the stage's first ledger entry. SHA256 is the hash of the file. Every entry of
+	// the stage commits this hash.
 	Entry  int64
 	SHA256 [sha256.Size]byte
 }
@@ -146,8 +146,7 @@ func (s *Session) leave(ctx context.Context, stage Stage, c charged, done *Done)
 	return err
 }
 
-// draw draws and commits the outcome of a stage, records the head and renames the file. It returns the hash
-// of the file.
+// draw draws the outcome of a stage, commits the hash, writes the file and returns the hash.
 func (s *Session) draw(ctx context.Context, stage Stage, c charged) (sum [sha256.Size]byte, err error) {
 	release := func(out io.Writer) error {
 		hash := sha256.New()
@@ -234,7 +233,7 @@ func (s Stage) read() (sum [sha256.Size]byte, err error) {
 	return [sha256.Size]byte(hash.Sum(nil)), err
 }
 
-// nameOfKey returns a public name of a key, which reveals nothing about the key.
+// nameOfKey returns a public name that reveals nothing about the key.
 func nameOfKey(key rng.Key) (string, error) { return publicName(key.Derive("label public name")) }
 
 func (s Stage) there() (bool, error) {

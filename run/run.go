@@ -53,7 +53,7 @@ func (u Units) Check(delta float64) error {
 // UsualDelta is the largest result of DefaultDelta.
 const UsualDelta = 1e-5
 
-// DefaultDelta returns the largest delta with one significant digit up to 1/(10 n), but at most UsualDelta.
+// DefaultDelta returns the smaller of 1/(10 n) and UsualDelta, rounded down to one significant digit.
 // The number n of units is public, or 0 if unknown.
 func DefaultDelta(n int) float64 {
 	places, power, units := 1, int64(1), max(int64(n), 1)
@@ -76,12 +76,12 @@ type Stage struct {
 	Mode os.FileMode
 	// Key, if not nil, derives the key of the stage from the key of the run.
 	Key func(rng.Key) rng.Key
-	// Redraw draws a complete stage again, for a caller that needs the outcome. The key must still exist.
+	// Redraw calls Draw even if the file was released before. Next fails if the run's key is destroyed.
 	Redraw bool
 	// Draw writes the file to out. The slice r has one reservation for each event of the stage. Equal keys
 	// and reservations must give equal bytes.
 	Draw func(r []*ledger.Reservation, key rng.Key, out io.Writer) error
-	// Read, if not nil, reads the file of a complete stage.
+	// Read, if not nil, reads the file if it was released before and Redraw is false.
 	Read func(file io.Reader) error
 }
 
@@ -313,9 +313,9 @@ func (s *Session) identify(secret rng.Key, key string) (err error) {
 	return err
 }
 
-// Next carries out, resumes or checks the next stage, in the order of the package comment. After an error,
-// the file Out contains nothing uncommitted. The run may then be charged, but a repetition is not charged
-// again.
+// Next carries out the next stage. It resumes an interrupted stage, and only checks the file of a complete
+// stage. Next commits the hash of an outcome before it writes Stage.Out. After an error, the run may already
+// be charged. Repeating the run is not charged again.
 func (s *Session) Next(ctx context.Context) (Done, error) {
 	done := Done{Recorded: s.Recorded}
 	if s.paid == nil {

@@ -27,18 +27,18 @@
 // where T is the threshold and r = e^(-Epsilon):
 //
 //	MStab, Laplace     pure Epsilon, except with probability r^(T+1)/(1+r) <= Delta
-//	MStab, Gaussian    Rényi divergence a/(2 Sigma^2),
+//	MStab, Gaussian    Rényi divergence a/(2 Sigma^2) of order a,
 //	                   except with probability P[noise > T] <= Delta
 //	MStab, OneShot     (Epsilon, Delta)
 //	Gate, PTR          the Cost of the mechanism behind the test, plus the cost of MStab, Laplace
 //	SmoothMedian       (Epsilon, Delta)
 //	Mean               discrete Laplace or Gaussian noise on a sum of known sensitivity
 //
-// The first four rows have two parts: for neighbours with equal answers, and for neighbours with different
-// answers. Both parts are charged. The comments of the types contain the proofs and define neighbours. The
-// ledger must use the same relation: accountant.ReplaceOne if the number of records is public. All noise is
-// exact integer noise. Tests enumerate small worlds and compare exact hockey-stick divergences with these
-// guarantees.
+// For neighbours with equal answers, MStab costs only the noise. For neighbours with different answers, it
+// costs only the failure probability. Both are charged. The comments of the types contain the proofs and
+// define neighbours. The ledger must use the same relation: accountant.ReplaceOne if the number of records is
+// public. All noise is exact integer noise. Tests enumerate small examples and compare exact hockey-stick
+// divergences with these guarantees.
 //
 // # Caveats
 //

@@ -34,10 +34,10 @@ type GateConfig struct {
 // Gate runs a mechanism only on data on which its privacy cost is small, and charges this small cost
 // (generalised propose-test-release; Redberg, Zhu, Wang 2023).
 //
-// Let M be a mechanism with fixed parameters. A data set D is good if D_a(M(D)||M(D')) is at most the curve
-// of Cost for every neighbour D'. The distance of D is the number of records that must change to reach a data
-// set that is not good. If D is not good, its distance is 0. M runs if the distance passes the noisy test of
-// [MStab].
+// Let M be a mechanism with fixed parameters. A data set D is good if, for every neighbour D', the Rényi
+// divergence D_a(M(D)||M(D')) of every order a is at most the curve of Cost. The distance of D is the number
+// of records that must change to reach a data set that is not good. If D is not good, its distance is 0. M
+// runs if the distance passes the noisy test of [MStab].
 type Gate struct {
 	test      *MStab
 	cost      accountant.Event
@@ -66,9 +66,9 @@ func (g *Gate) Event() accountant.Event {
 // Law returns the log probabilities that the mechanism runs (passed) and does not run (shut).
 func (g *Gate) Law(distance int64) (passed, shut float64) { return g.test.Law(distance) }
 
-// Pass calls mechanism with a new key if the result of distance passes the test. If r does not charge exactly
-// g.Event(), or r was used before, Pass fails before it calls a function. An error of a function is returned
-// unchanged and must not be released.
+// Pass releases mechanism(k) for a new key k if distance() passes the noisy test. If r does not charge
+// exactly g.Event(), or r was used before, Pass fails before it calls a function. An error of a function is
+// returned unchanged and must not be released.
 func Pass[T any](g *Gate, r *ledger.Reservation, key rng.Key,
 	distance func() (int64, error), mechanism func(rng.Key) (T, error)) (Answer[T], error) {
 	return pass(g, 0, r, key, distance, mechanism)
@@ -97,8 +97,8 @@ func pass[T any](g *Gate, relation accountant.Relation, r *ledger.Reservation, k
 // largest change of the value by one record.
 type Function[D any] struct {
 	Value func(data D) (float64, error)
-	// Distance returns the number of records that must change before the local sensitivity exceeds bound, or
-	// 0 if it does on data. A smaller result is valid if it differs by at most 1 between neighbours.
+	// Distance returns the least number of records to change in data until the local sensitivity exceeds
+	// bound (possibly 0). It may return less if its results on neighbours differ by at most 1.
 	Distance func(data D, bound float64) (int64, error)
 	// Relation is the only relation for which Distance is valid, or 0 for any relation.
 	Relation accountant.Relation

@@ -15,8 +15,8 @@ import (
 // Median returns the median of an odd number of values as a [Function]. It clamps each value to [low, high].
 // The number of values is public, and neighbours differ in one value (accountant.ReplaceOne).
 //
-// Let x_i be the sorted values. Before the first value x_i = low, and after the last value x_i = high. Let m
-// be the index of the median. The largest local sensitivity after at most k changes is
+// Let x_i be the sorted values, preceded by copies of low and followed by copies of high. Let m be the index
+// of the median. The largest local sensitivity after at most k changes is
 //
 //	A(k) = max over 0 <= t <= k+1 of x_(m+t) - x_(m+t-k-1)
 //
@@ -85,11 +85,10 @@ func (s sample) sensitivityWithin(k int) (most float64) {
 	return most
 }
 
-// smoothSensitivity returns the least bound on the local sensitivity that changes by at most e^beta between
-// neighbours.
+// smoothSensitivity returns the beta-smooth sensitivity of the median.
 func (s sample) smoothSensitivity(beta float64) (most float64) {
-	// smoothSensitivity returns the least bound on the local sensitivity that changes by a factor of at most
-	// e^beta between neighbours:
+	// The result S is the least bound on the local sensitivity such that the values of S on neighbours differ
+	// by a factor of at most e^beta:
 	//
 	//	S = max over k of e^(-beta k) A(k) = max over i <= m <= j of (x_j - x_i) e^(-beta (j-i-1)).
 	//
@@ -134,12 +133,12 @@ type SmoothMedianConfig struct {
 // (Nissim, Raskhodnikova, Smith 2007). Neighbours differ in one value (accountant.ReplaceOne).
 //
 // Values are rounded to a grid with at least 2^24 units between Low and High, so the median F is an integer.
-// The noise Z is discrete Laplace of scale t = 2 S/Epsilon, where S is the smooth sensitivity, in grid units,
-// for
+// The noise Z is discrete Laplace of scale t = 2 S/Epsilon. S is the beta-smooth sensitivity in grid units,
+// with
 //
 //	beta = log(1 + (Epsilon/2)/log(2/Delta)).
 //
-// For continuous noise, the paper proves the slightly larger beta Epsilon/(2 log(2/Delta)).
+// The paper uses continuous noise and the slightly larger beta = Epsilon/(2 log(2/Delta)).
 type SmoothMedian struct {
 	cfg       SmoothMedianConfig
 	grid      grid

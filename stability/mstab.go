@@ -40,8 +40,8 @@ type MStabConfig struct {
 // [ContinuousLaplace]).
 
 // MStab releases an answer if its distance to instability passes a noisy test (Dwork, Lei 2009; Smith,
-// Thakurta 2013). A refusal costs as much as an answer: Epsilon, or the cost of Gaussian noise, and a failure
-// probability of at most Delta.
+// Thakurta 2013). A query costs Epsilon (or the cost of Gaussian noise), plus a failure probability of at
+// most Delta. A refusal costs as much as an answer.
 type MStab struct {
 	cfg       MStabConfig
 	threshold int64
@@ -176,11 +176,11 @@ func (m *MStab) draw(s *rng.Stream) (passes func(distance int64) bool) {
 
 func clampDistance(d int64) int64 { return min(max(d, -1<<60), 1<<60) }
 
-// laplaceTail returns log P[Z >= m] for discrete Laplace noise. For m >= 1 the probability is r^m/(1+r).
+// laplaceTail returns log P[Z >= m] for discrete Laplace noise Z.
 func laplaceTail(scale float64, m int64) float64 {
 	log1pr := math.Log1p(math.Exp(-1 / scale))
 	if m >= 1 {
-		return -float64(m)/scale - log1pr
+		return -float64(m)/scale - log1pr // r^m/(1+r) for r = e^(-1/scale)
 	}
 	return math.Log1p(-math.Exp(-float64(1-m)/scale - log1pr))
 }
@@ -207,7 +207,7 @@ func gaussianTail(d *rng.DiscreteGaussian, m int64) float64 {
 // partition selection (Desfontaines et al. 2022). The probabilities are rounded down so that both
 // inequalities stay valid.
 
-// oneShot is the test with the largest probabilities pi(d) of a release at distance d.
+// oneShot is the (eps, delta)-private test with the largest release probability pi(d) at every distance d.
 type oneShot struct {
 	release []uint64 // pi(d) in units of 2^-64; pi is 1 beyond the end
 }

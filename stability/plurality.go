@@ -16,7 +16,7 @@ const (
 	VoteAppears
 )
 
-// Ties is the rule for the winner if the largest counts are equal. The distance depends on this rule.
+// Ties is the rule for equal largest counts. The rule affects only the distance that [Plurality] returns.
 type Ties int
 
 const (

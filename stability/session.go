@@ -60,8 +60,8 @@ func (s *Session[T]) Releasable() bool { return s.key.Releasable() }
 
 // Ask releases value if distance passes the noisy test. The distance must change by at most 1 between
 // neighbours. If the values on two neighbours differ, both distances must be at most 0 (see [Plurality]).
-// Query numbers must be public, with one number per query. A repeated number returns the stored answer at no
-// cost.
+// The argument question must be public, and different for each query. Repeating a question returns the stored
+// answer at no cost.
 func (s *Session[T]) Ask(question uint64, value T, distance int64) (Answer[T], error) {
 	passes := s.test.draw(s.key.Derive("question", question).Stream()) // drawn before the comparison
 

@@ -24,8 +24,8 @@ import (
 // which it may store and change. If ctx ends, SubsampleAggregate returns the error of ctx. The data must not
 // influence ctx.
 //
-// Equal answers (==) must have equal bits, because one part alone provides the released value. So types that
-// contain floats are errors, because a float has two zeros. Use integer multiples of a unit.
+// Equal answers (==) must have equal bits, because the released value is the answer of a single part. If T
+// contains a float, SubsampleAggregate fails, because 0 == -0. Use integer multiples of a unit.
 func SubsampleAggregate[D any, T comparable](ctx context.Context, session *Session[T], question uint64, data []D, split Split,
 	f func(ctx context.Context, part []D) (answer T, ok bool)) (Answer[T], error) {
 	if split.relation != 0 && split.relation != session.relation {
@@ -137,8 +137,7 @@ type Split struct {
 	records int
 	models  [][]int // record indices of each model, ascending
 	overlap int     // largest number of models that share a record
-	// relation is the only relation under which a changed record moves no other record, or 0 for any
-	// relation.
+	// relation is the only relation for which overlap is valid, or 0 for any relation.
 	relation accountant.Relation
 }
 
@@ -154,8 +153,8 @@ func Disjoint(records, models int, key rng.Key) (Split, error) {
 	return Repeated(records, models, 1, key)
 }
 
-// Repeated returns independent Disjoint splits, each into blocks models. So a record is in one model per
-// repetition.
+// Repeated returns a split with repetitions*blocks models. Each repetition is an independent [Disjoint]
+// split, so a record is in one model per repetition.
 func Repeated(records, blocks, repetitions int, key rng.Key) (Split, error) {
 	if err := checkSplit(records, key); err != nil {
 		return Split{}, err
