@@ -29,7 +29,7 @@
 //
 //   - Votes are as secret as the data (see package votes).
 //   - A teacher without records votes for class 0. A teacher with records of one class votes for that class.
-//     No teacher abstains, so the number of votes on a query is public.
+//     No learner of this module abstains, so the number of votes on a query is public.
 //   - The training time depends on the private partition sizes. This package does not hide it.
 //
 // # Use

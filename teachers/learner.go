@@ -52,8 +52,8 @@ type Scorer interface {
 	Scores(dst Matrix, x Matrix) error
 }
 
-// Reproducible is an optional interface of a [Learner]. If it returns true, equal data and random streams
-// give equal predictions on the same machine and build.
+// Reproducible is an optional interface of a [Learner]. If the method returns true, equal data and random
+// streams give equal predictions on the same machine and build.
 type Reproducible interface {
 	Reproducible() bool
 }
@@ -77,7 +77,7 @@ func (d Dataset) Validate() error {
 }
 
 // ValidateQueries returns the error that a [Classifier] must return for invalid queries, or nil. Queries are
-// invalid if x.Cols is not features, if the length of dst is not x.Rows, or if [CheckMatrix] refuses x.
+// invalid if x.Cols ≠ features, if len(dst) ≠ x.Rows, or if [CheckMatrix] refuses x.
 func ValidateQueries(dst []int, x Matrix, features int) error {
 	if len(dst) != x.Rows {
 		return fmt.Errorf("teachers: %d places for the classes of %d rows", len(dst), x.Rows)
@@ -150,7 +150,7 @@ func (m *softmaxModel) Plain() *plain.Model {
 	}}
 }
 
-// Plain returns the model for package plain, with scores for targets 0 and 1 in place of -1 and +1.
+// Plain returns the model for package plain. A score s becomes (s+1)/2, as for targets 0 and 1.
 func (m *kernelModel) Plain() *plain.Model {
 	n := m.x.Rows
 	k := &plain.Kernel{

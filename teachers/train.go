@@ -67,9 +67,9 @@ func TrainPart(ctx context.Context, cfg Config, part, parts int, private Dataset
 // returns no votes with an error.
 //
 // With Config.Checkpoint, the votes of each finished teacher are written atomically to a file. A later run
-// loads the file if checksum, fingerprint, key, teacher, training data and queries are the same, and
-// overwrites a damaged or outdated file. A file with another fingerprint or shape belongs to another run.
-// Train leaves such a file unchanged and returns [run.ErrOtherRun].
+// with the same fingerprint, key, training data and queries loads the file. Train overwrites a damaged file,
+// or one with another key, training data or queries. If the fingerprint or a size (teachers, queries or
+// classes) differs, Train leaves the file unchanged and returns [run.ErrOtherRun].
 func Train(ctx context.Context, cfg Config, private Dataset, share []int, queries Matrix) (*votes.Matrix, error) {
 	e, err := newEnsemble(cfg, 0, 1, private, share, queries)
 	if err != nil {
@@ -174,8 +174,8 @@ hand:
 	return e.votes, nil
 }
 
-// teacher trains teacher t or loads its votes, and fills column t. The file is saved in the background, and
-// fail gets an error.
+// teacher trains teacher t or loads its votes, and fills column t. It saves new votes in the background and
+// passes an error in saving to the function fail.
 func (e *ensemble) teacher(ctx context.Context, t int, fail func(t int, err error)) error {
 	data := e.share(t)
 	column := make([]int, e.queries.Rows)
@@ -266,8 +266,8 @@ func (e *ensemble) fit(ctx context.Context, t int, data Dataset, column []int) (
 
 // Partition returns the teacher, in [0, teachers), of every record. The teacher is a pseudo-random function
 // (HMAC-SHA-256) of the key and the record's unit id, which identifies the record or its person. So all
-// records of a unit have the same teacher, and an added or removed record moves no other record. Do not make
-// partition sizes equal: a partition of expected size n has about n ± √n records.
+// records of a unit have the same teacher, and an added or removed record moves no other record. A partition
+// of expected size n has about n ± √n records. Do not equalise the sizes: then one record could move others.
 //
 // Ids are compared byte by byte. An empty id is refused, because missing values would make different people
 // one unit.

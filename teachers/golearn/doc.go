@@ -1,8 +1,8 @@
 // Package golearn wraps models of the golearn library (github.com/sjwhitworth/golearn) as teachers:
 // [BernoulliNB], bagged ID3 trees and nearest neighbours.
 //
-// Features are converted to golearn instances without using private data. A binary feature is present if it
-// exceeds a threshold in the configuration. [Pooling] averages blocks of pixels within one image.
+// Features are converted to golearn instances without using private data. For [BernoulliNB] and
+// [BaggedID3], a feature is present if it exceeds Threshold. [Pooling] averages blocks of pixels in an image.
 //
 //   - [BernoulliNB] assumes that features are independent given the class.
 //   - [BaggedID3] grows golearn's ID3 trees on bootstrap samples. It does not use the forests of golearn,

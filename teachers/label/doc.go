@@ -7,12 +7,12 @@
 //		Votes:   source, Setting: aggregate.Setting{Mechanism: "gnmax"},
 //	})
 //
-// One [Run] labels a range of queries with one mechanism. Before the first draw, the ledger reserves the
-// worst-case cost of all queries and answers that the caps allow. Run then labels the queries in order, in
-// bounded memory, into a temporary file. The ledger commits the hash of this file before the file gets its
-// final name. So labels.csv is either absent, or complete, committed and charged.
+// One [Run] labels a range of queries with one mechanism. Before the first answer, the ledger reserves the
+// worst-case cost of the range, given the caps on answers. Run then labels the queries in order, in bounded
+// memory, into a temporary file. The ledger commits the hash of this file before the file gets its final
+// name. So labels.csv is either absent, or complete, committed and charged.
 //
-// The noise comes from a key of the run, which is destroyed when the run is complete. If an interrupted run
+// The noise comes from a key of the run. The key is destroyed when the run is complete. If an interrupted run
 // is repeated, the labels are the same bit for bit, at no further cost (see package run).
 //
 // # Once
@@ -23,8 +23,8 @@
 // exception is a run that repeats the earlier run: with the same votes, queries, mechanism, noise, caps and
 // key.
 //
-// Votes are compared by a hash whose key is a secret beside the ledger ([release.IDFile]). Ledgers are shown
-// to others, who could confirm a guess of a single vote by a hash without a key.
+// Votes are compared by a hash whose key is a secret beside the ledger ([run.IDFile]). If the hash had
+// no key, a reader of the ledger could confirm a guess of a single vote.
 //
 // # Pilot
 //
@@ -36,7 +36,7 @@
 // or the refusal to plan, is a function of the pilot and of public values. A refusal leaves the rest of the
 // budget. The cost of the labels depends on the pilot, so the ledger must have mode Filter, whose guarantee
 // covers costs that depend on earlier releases (package ledger). In mode Reserved all costs are fixed before
-// the first release, so the accuracy must be declared.
+// the first release, so the plan needs a declared accuracy of the teachers instead.
 //
 // The plan must meet its goal at the pilot's lower bound on the mean, for any distribution of counts with
 // this mean (package plan). A pilot does not show that a majority votes for a wrong class. The pilot's mean

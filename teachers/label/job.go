@@ -92,8 +92,8 @@ func (j *job) plan(ctx context.Context, before *run.Before) (p run.Plan, err err
 	return p, err
 }
 
-// choose sets the noise of a new run, which must fit the budget. It refuses noise so large that even
-// unanimous teachers, whose number is public, rarely get an answer.
+// choose sets the noise of a new run. It returns an error if the run does not fit the budget, or if even a
+// unanimous vote would rarely be answered.
 func (j *job) choose(ctx context.Context, before *run.Before) error {
 	asked, err := j.setting()
 	if err != nil {
@@ -200,7 +200,7 @@ func (j *job) result(ctx context.Context, book *ledger.Ledger, done run.Done) (R
 	return result, result.Charged(ctx, book, j.account, e)
 }
 
-// Charged sets the fields that follow from a ledger and from the event of the labels.
+// Charged sets Account, Epsilon, Delta, Claim, Lack, By and Left from the ledger and the labels' event.
 func (r *Result) Charged(ctx context.Context, book *ledger.Ledger, account ledger.Config, e accountant.Event) error {
 	own, err := accountant.Epsilon(ctx, account.Method(), account.Relation, account.Delta, e)
 	if err != nil {
@@ -219,8 +219,8 @@ func (r *Result) Charged(ctx context.Context, book *ledger.Ledger, account ledge
 	return nil
 }
 
-// Stage returns the labels of c as one stage of a run, and a function for their Result after the run. No
-// other run may use the ledger. All noise in Setting must be set. Stage ignores Ledger and Expect.
+// Stage returns the labels of c as one stage of a run. The returned function computes the Result after the
+// run. No other run may use the ledger. All noise in Setting must be set. Stage ignores Ledger and Expect.
 func Stage(ctx context.Context, c *Config) (run.Stage, func(*run.Session, run.Done) (Result, error)) {
 	j := &job{}
 	ready := func() (err error) {

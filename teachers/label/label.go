@@ -78,7 +78,7 @@ type Result struct {
 }
 
 // Run labels the votes, resumes an interrupted run, or checks a complete run (see the package comment). A
-// refusal is a *[fault.Error], and for a run over budget a *[BudgetError] before anything is charged or
+// refusal is a *[fault.Error]. For a run over budget it is a *[BudgetError], and nothing is charged or
 // written. If ctx ends or an error occurs, no labels are written. A repeated run adds no cost.
 func Run(ctx context.Context, c Config) (result Result, err error) {
 	j := job{Config: c}
@@ -242,7 +242,7 @@ func at(runs []recorded, pool string, query int) *recorded {
 	return nil
 }
 
-// find returns the recorded run with the identity asked, or nil. It refuses another run that shares a query.
+// find returns the recorded run with the given identity, or nil. It refuses another run on a shared query.
 func find(runs []recorded, asked identity, votes []byte) (*recorded, error) {
 	for i, r := range runs {
 		same, err := r.Of(votes)

@@ -18,11 +18,9 @@ import (
 	"github.com/pate-go/pate/internal/parquet"
 )
 
-// The file has one line per query, in order, with the index or name of a class. The label of a declined query
-// is empty. After a cap on answers is used up, queries have no line. The last column is named label, or
+// A labels file has one line per query, in order, with the index or name of a class. The label of a declined
+// query is empty. After a cap on answers is used up, queries have no line. The last column is named label, or
 // label_not_releasable.
-
-// A labels file has the [Form] of its file name, by default CSV.
 const (
 	labelColumn    = "label"
 	withheldColumn = "label_not_releasable"

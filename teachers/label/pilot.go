@@ -32,10 +32,10 @@ type Pilot struct {
 	Part, Most, Declared float64
 }
 
-// The fraction is of the Rényi divergence, which is proportional to 1/σ². Less noise costs good teachers more
-// labels through the pilot's charge. More noise costs them more labels through the pilot's lower bound.
+// Part is a fraction of the Rényi divergence, which is proportional to 1/σ². Less noise costs good teachers
+// more labels through the pilot's charge. More noise costs them more labels through the pilot's lower bound.
 
-// A pilot has noise of pilotNoise times the number of teachers, within limits on its part of the budget.
+// The σ of a pilot is pilotNoise · teachers, clipped so that Pilot.Part is in [leastPart, mostPart].
 const pilotNoise, leastPart, mostPart = 0.0175, 0.02, 0.06
 
 // PilotBlind names, for users, what a pilot does not show.
@@ -154,8 +154,8 @@ func (j *job) piloted(ctx context.Context) error {
 	return j.Plan.Pilot(p, true)
 }
 
-// samePilot returns the recorded pilot of these votes, or nil. It sets stage.Out, and also id for a recorded
-// pilot. If the labels have a run but the pilot's file is missing, the error is errPlanned.
+// samePilot returns the recorded pilot of these votes and sets id, or returns nil. It also sets stage.Out.
+// The error is errPlanned if labels are recorded but the pilot or its file is missing.
 func (j *job) samePilot(before *run.Before, id *identity, stage *run.Stage) (same *run.Recorded, err error) {
 	labels, pilots, err := recordedRuns(before)
 	if err != nil {

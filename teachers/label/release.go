@@ -86,8 +86,8 @@ func readBatches(ctx context.Context, votes iter.Seq2[votes.Ballot, error], pred
 	return send()
 }
 
-// askAll labels all queries in order, until a cap is used up. It reads the votes to the end, where a changed
-// file is detected.
+// askAll labels all queries in order, until a cap is used up. It always reads all votes, because a changed
+// file is detected only at the end.
 func askAll(ctx context.Context, votes iter.Seq2[votes.Ballot, error], predictions *predictionReader,
 	ask answerFunc, w *labelWriter, progress func(done int)) error {
 	done, exhausted := 0, false
@@ -114,17 +114,17 @@ func askAll(ctx context.Context, votes iter.Seq2[votes.Ballot, error], predictio
 }
 
 // Planning chooses mechanism, noise and queries of a new run, from public values. It maximises the expected
-// number of correct labels within the remaining budget. If the ledger has a run for the first query of the
-// pool, Run repeats that run. If labels would be too inaccurate or too few, the error is a
-// *[plan.NoPlanError]; for a new ledger it suggests a remedy.
+// number of correct labels within the remaining budget. If the ledger has a run with the first query of
+// Config.Votes, Run repeats that run. If labels would be too inaccurate or too few, the error is a
+// *[plan.NoPlanError]. For a new ledger, the error suggests a remedy.
 type Planning struct {
 	Public plan.Public // Queries is ignored
 	Goal   plan.Goal   // Epsilon, Delta and Accountant are ignored
 	// Accept, if not nil, receives the plan before any charge. An error refuses the plan.
 	Accept func(context.Context, plan.Alternative) error
 	// Pilot, if not nil, makes [Run] release a [Pilot] first and plan from it. The ledger must have mode
-	// Filter. Run calls Pilot before the charge, when an error stops the run, and again with the released
-	// number.
+	// Filter. Run calls the function before the charge with released = false, and after the release with
+	// released = true. An error stops the run.
 	Pilot func(p Pilot, released bool) error
 }
 
@@ -163,7 +163,7 @@ func (p Planning) On(ctx context.Context, before *run.Before, queries int) (plan
 	return a, err
 }
 
-// possible returns the expected number of right labels of a plan after the events in first.
+// possible estimates the expected number of correct labels after a charge of the given events.
 func (p Planning) possible(ctx context.Context, before *run.Before, queries int, first ...accountant.Event) (float64, error) {
 	p.prepare(before, queries)
 	return p.Public.Possible(ctx, p.Goal, func(event func(noise float64) (accountant.Event, error)) (float64, error) {

@@ -131,7 +131,7 @@ func (s setting) fit(ctx context.Context, book *ledger.Ledger, least aggregate.L
 		s.s = fitted
 		return s, nil
 	}
-	// Try a setting that costs almost nothing. If it does not fit, the reservation reports the budget.
+	// Noise of size wide costs almost nothing. If even this does not fit, the caller returns a BudgetError.
 	const wide = 1 << 20
 	wideSetting := setting{s.d, s.s.With("threshold", 30*wide)}
 	for _, p := range s.d.Noise() {
@@ -170,8 +170,8 @@ func (s setting) start(r *ledger.Reservation, key rng.Key) (answerFunc, error) {
 	}, nil
 }
 
-// BudgetError refuses a run over budget. Queries is the number of queries that would fit at this noise, or 0
-// if fewer queries cost as much.
+// BudgetError refuses a run over budget. Queries is the number of queries that would fit at this noise. It is
+// 0 if none would fit, or if the cost does not depend on the number of queries.
 type BudgetError struct {
 	*ledger.BudgetError
 	Queries int64

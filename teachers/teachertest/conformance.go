@@ -302,7 +302,7 @@ func (k kit) scores(t *testing.T, l teachers.Learner) {
 	}
 }
 
-// stripes returns n examples with features in [0, 1], in which block c is mostly bright for class c.
+// stripes returns n random examples. Each class has its own block of features with mostly large values.
 func stripes(n, features, classes int, seed uint64) teachers.Dataset {
 	rnd := rand.New(rand.NewPCG(seed, 0x7465737473))
 	data := teachers.Dataset{X: dense.New(n, features), Y: make([]int, n), Classes: classes}
