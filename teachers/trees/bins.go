@@ -36,9 +36,9 @@ func (c *binnedColumn) threshold(a, b int) float32 {
 	return middle
 }
 
-// random draws a uniform threshold between the values of bins first and last. It returns the threshold and
-// the last bin below it. If the threshold falls inside a bin, it is replaced by
-// a threshold just below that bin.
+// random draws a uniform threshold between the bins with the indices first and last. It returns the
+// threshold and the index of the last bin below it. A threshold inside a bin is replaced by a threshold
+// between this bin and the previous bin.
 func (c *binnedColumn) random(first, last int, rnd *rand.Rand) (below int, at float32) {
 	low, high := float64(c.high[first]), float64(c.low[last])
 	v := float32(low + rnd.Float64()*(high-low))
@@ -97,8 +97,8 @@ func atMostTwo(values []float32) (low, high float32, few bool) {
 	return low, high, true
 }
 
-// cut returns the smallest and the largest value of each bin. A few distinct values have a bin each.
-// Otherwise bins have nearly equal numbers of rows. Equal values share a bin.
+// cut returns the smallest and the largest value of each bin. Each distinct value has its own bin if the
+// limit most allows that. Otherwise bins have nearly equal numbers of rows. Equal values share a bin.
 func cut(sorted []float32, most int) (low, high []float32) {
 	distinct := 1
 	for i := 1; i < len(sorted); i++ {

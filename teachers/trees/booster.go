@@ -60,9 +60,9 @@ func (l Booster) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.Rand)
 	})
 }
 
-// booster is a fitted Booster. It has one logit for each class in the training data, or for two classes the
-// log odds of the second class. The output of tree t is added to the logit with index t modulo the number of
-// logits.
+// booster is a fitted Booster. It has one logit for each class in the training data. With two classes, it
+// has a single logit: the log odds of the second class. The output of tree t is added to the logit with
+// index t modulo the number of logits.
 type booster struct {
 	ensemble
 	prior []float32 // one value for each logit
@@ -280,8 +280,8 @@ func (g *gradientGrower) sum(histogram []sums, rows []int32, gradients []gradien
 	}
 }
 
-// node adds the subtree for the given rows. The argument histogram holds their sums per bin and is
-// overwritten. The argument whole is their total.
+// node adds the subtree for the given rows. The argument histogram holds the sum of gradients in each bin
+// and is overwritten. The argument whole is the sum over all given rows.
 func (g *gradientGrower) node(ctx context.Context, rows []int32, gradients []gradient, stride int,
 	histogram []sums, whole sums, depth int) error {
 	if err := ctx.Err(); err != nil {

@@ -279,8 +279,8 @@ func (g *giniGrower) move(h *halves, class, weight int32) {
 	g.left[class] += weight
 }
 
-// quality returns Σ left²/|left| + Σ right²/|right| over the classes, which is larger for a smaller weighted
-// Gini impurity. It returns -1 if a side is smaller than the smallest leaf.
+// quality returns Σ left²/|left| + Σ right²/|right| over the classes. A larger value means a smaller
+// weighted Gini impurity. The result is -1 if a side is smaller than the smallest leaf.
 func (g *giniGrower) quality(h halves) float64 {
 	if min(h.leftWeight, h.rightWeight) < int64(g.minLeaf) {
 		return -1

@@ -18,7 +18,7 @@ type node struct {
 
 const leaf = -1
 
-// router sends rows to the leaves of trees, one node after the other, so that each node is read once.
+// router sends rows to the leaves of trees. All rows leave a node together, so each node is read once.
 type router struct {
 	columns     teachers.Matrix // a row for each column of the data
 	rows, spare []int32
@@ -55,8 +55,8 @@ func (r *router) from(nodes []node, at int32, rows []int32) {
 	}
 }
 
-// part moves the rows whose value is at most below to the front, and returns their number. Both parts keep
-// their order. The buffer spare must be at least as long as rows. Inlined, it would lack registers.
+// part moves the rows r with values[r] <= below to the front, and returns their number. Both parts keep
+// their order. The buffer spare must be at least as long as rows. Inlining would cost registers.
 //
 //go:noinline
 func part[T uint8 | float32](rows, spare []int32, values []T, below T) int {
@@ -82,8 +82,8 @@ type ensemble struct {
 	score func(scores, x teachers.Matrix) // writes one score for each class present
 }
 
-// blockRows bounds the rows that are scored at once. It is no power of 2, because then the columns would
-// compete for cache lines.
+// blockRows bounds the rows that are scored at once. With a power of 2, columns would compete for cache
+// lines.
 const blockRows = 2000
 
 // fit validates the data, puts the values into bins, and calls grow to add the trees. The model m embeds e.

@@ -4,7 +4,7 @@
 //   - [Check] reports votes outside the classes, and teachers that are silent, constant or equal.
 //   - [Matrix] holds votes in memory, such as the votes from package teachers.
 //
-// Package aggregate turns the votes on a query, a Histogram, into a label with noise.
+// Package aggregate turns the histogram of the votes on a query into a label with noise.
 //
 // # Guarantee
 //

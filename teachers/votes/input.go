@@ -181,8 +181,8 @@ const Stdin = "-"
 
 const stdinName = "standard input"
 
-// Spool holds votes from a pipe, because votes are read several times. Only the owner can read its temporary
-// file, which has no name if the system allows that.
+// Spool holds votes from a pipe in a temporary file, because votes are read several times. Only the owner
+// can read the file. It has no name if the system supports unnamed files.
 type Spool struct {
 	file  *os.File
 	info  os.FileInfo

@@ -12,7 +12,7 @@ import (
 	"github.com/pate-go/pate/internal/npy"
 )
 
-// maxOff is the largest difference of a sum of probabilities from 1, which rounding may cause.
+// maxOff is the largest difference from 1 that rounding may cause in a sum of probabilities.
 const maxOff = 0.05
 
 var shareDomain = domain{shares: true}

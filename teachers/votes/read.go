@@ -9,7 +9,7 @@ import (
 	"github.com/pate-go/pate/internal/npy"
 )
 
-// cell is the memory for a vote (byte as int8, or int16), a count (int32) or a probability (int64).
+// cell is the type of a vote (int16, or int8 kept as byte), a count (int32) or a probability (int64).
 type cell interface{ byte | int16 | int32 | int64 }
 
 const (
@@ -55,8 +55,8 @@ func rowsOf[C cell](s *Source, first int, cells []C, bad int, visit func(row int
 	return nil
 }
 
-// eachBlock calls visit for blocks of rows in order, with the number bad of invalid cells. An error of visit
-// stops the iteration.
+// eachBlock calls visit for blocks of rows in order, until visit fails. If bad is 0, all cells of the block
+// are valid.
 func eachBlock[C cell](ctx context.Context, s *Source, from, to int, visit func(first int, cells []C, bad int) error) error {
 	if from == to || s.shape.cols == 0 {
 		return nil

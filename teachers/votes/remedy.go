@@ -16,7 +16,7 @@ type cellError struct{ told *fault.Error }
 func (e cellError) Error() string { return e.told.Error() }
 func (e cellError) Unwrap() error { return e.told }
 
-// explained adds to an error how to fix a cell, and that the message may be private.
+// explained adds a fix to an error about a cell, and a warning that the message may be private.
 func (s *Source) explained(ctx context.Context, err error) error {
 	var cell cellError
 	if !errors.As(err, &cell) {
@@ -90,7 +90,7 @@ func (s *Source) withoutIndex() string {
 		header+separator(form.csv.form.sep), beside(name, ".csv"), written))
 }
 
-// python returns a line of Python that saves an array. In the expression made, %s stands for the loaded file.
+// python returns a line of Python that saves an array. In the argument made, %s stands for the loaded file.
 func (s *Source) python(made string) string {
 	cur, name := s.shape.cursors[0], s.files[0].name
 	load := fmt.Sprintf("np.load(%q)", name)
@@ -118,8 +118,8 @@ func inPython(line string) string {
 	return "convert the file in Python: " + strings.ReplaceAll(line, stdinName, "votes")
 }
 
-// saved returns a line of Python that runs setup and saves the array expr. In the two texts, %q stands for
-// name.
+// saved returns a line of Python that runs setup and saves the array expr. In setup and expr, %q stands for
+// the quoted name.
 func saved(name, setup, expr string) string {
 	line := fmt.Sprintf("%snp.save(%q, %s)", setup, beside(name, ".npy"), expr)
 	return inPython(strings.ReplaceAll(line, "%q", strconv.Quote(name)))

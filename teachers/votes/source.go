@@ -31,8 +31,8 @@ const (
 type Options struct {
 	// Classes is the public number of classes, 2 to [MaxClasses]. With Counts, 0 means the number of columns.
 	Classes int
-	// ClassNames, if not nil, holds the public class names in order. Votes are then class names, or class
-	// numbers unless a class name is a number. Classes must be 0 or the number of names.
+	// ClassNames, if not nil, holds the public class names in order. Votes are then class names. They may
+	// also be class numbers if no class name is a number. Classes must be 0 or the number of names.
 	ClassNames []string
 	// FirstClass is the number of class 0 in the file, usually 0 or 1. A vote of -1 is always missing.
 	FirstClass int
@@ -42,8 +42,8 @@ type Options struct {
 	// of queries x teachers x classes, or each teacher has a file with queries x classes. A teacher votes for
 	// the class with the largest probability, the lowest in a tie.
 	Probabilities bool
-	// Teachers is the public number of teachers for Counts, at most [MaxTeachers], or 0 if not stated. A row
-	// with a larger sum is an error. For labels it must be 0 or the number of columns.
+	// Teachers is the public number of teachers for Counts, at most [MaxTeachers], or 0 if not stated. A
+	// row with a larger sum is an error. For labels, Teachers must be 0 or the number of columns.
 	Teachers int
 	// Transpose means that the file is teachers x queries, or classes x queries for Counts.
 	Transpose bool
@@ -70,7 +70,7 @@ type Source struct {
 	hash     [32]byte
 }
 
-// Ballot holds the votes on one query. Query is its index in the file, also for a source of a part.
+// Ballot holds the votes on one query. The index Query counts from the start of the file.
 type Ballot struct {
 	Query     int
 	Histogram aggregate.Histogram
@@ -78,15 +78,15 @@ type Ballot struct {
 
 // Open opens votes in CSV, NPY or Parquet: one matrix, or one file per teacher.
 //
-// A single path is a matrix. Several paths, or a glob pattern that is no existing file, are one vector per
-// teacher. The vectors have equal lengths and are sorted bytewise by name.
+// A single path is a matrix if the file exists. Several paths, or the matches of a glob pattern, hold one
+// vector per teacher. The vectors have equal lengths and are sorted bytewise by name.
 //
 // CSV has one line per query. Numbers or class names are separated by commas, semicolons or tabs. An empty
 // cell or -1 is an abstention. NPY has version 1 to 3, C or Fortran order, and either byte order. It holds
-// booleans, integers, whole floats or strings, and no NaN. Parquet has one column per teacher. Parquet files,
-// and files compressed by gzip or Zstandard, are unpacked into an unnamed temporary file of at most 4 GiB,
-// which is removed with the source. A refused file is a [*fault.Error]. If possible its text contains a line
-// of Python that converts the file.
+// booleans, integers, whole floats or strings, and no NaN. Parquet has one column per teacher. Parquet
+// files, and files compressed by gzip or Zstandard, are unpacked into an unnamed temporary file of at most
+// 4 GiB, which is removed with the source. The error for a refused file is a [*fault.Error]. If possible,
+// the error contains a line of Python that converts the file.
 //
 // Open reads all files once, to check the votes and compute the Hash. It uses at most 100 MB of memory and
 // about 100 bytes per teacher. Pages of Parquet may take another 512 MiB.
@@ -206,7 +206,7 @@ func (s *Source) Kind() string {
 	return text
 }
 
-// Part returns a source of the queries from <= query < to. Indices count from the start of the file.
+// Part returns a source of the queries q with from <= q < to. Indices count from the start of the file.
 func (s *Source) Part(from, to int) (*Source, error) {
 	if from < 0 || from >= to || to > s.shape.rows {
 		return nil, fmt.Errorf("votes: queries %d:%d of %d", from, to, s.shape.rows)
@@ -228,8 +228,8 @@ func (s *Source) Teachers() int { return s.teachers }
 func (s *Source) Classes() int  { return s.classes }
 
 // ClassNames returns the class names for a labels file. They are Options.ClassNames, if set. Otherwise, if
-// FirstClass is not 0, they are the numbers by which the votes file names classes. Otherwise the result is
-// nil.
+// Options.FirstClass is not 0, they are the class numbers in the votes file, from FirstClass upwards.
+// Otherwise the result is nil.
 func (s *Source) ClassNames() []string {
 	if s.opt.ClassNames == nil && s.opt.FirstClass == 0 {
 		return nil

@@ -33,7 +33,7 @@ func packingOf(head []byte) packing {
 	return packing(unpack.Format(head))
 }
 
-// store is a temporary file for all unpacked data, which only the owner can read.
+// store is a temporary file for all unpacked data. Only its owner can read the file.
 type store struct {
 	file *os.File // nil before the first byte
 	size int64
