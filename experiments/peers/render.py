@@ -3,7 +3,7 @@
 import statistics
 
 BEGIN, END = "<!-- table.py writes from here -->\n", "<!-- to here -->\n"
-BUSY = 0.05  # a row has a star where others used more of the processors
+BUSY = 0.05  # a row has no ratio where others used more of the processors
 TRAINING = {"plain": "plain", "torch": "PyTorch", "ghost": "ghost", "hooks": "hooks"}
 
 
@@ -24,6 +24,12 @@ def rates(cell, engine, result):
     return [turn[0] / turn[1 if wall else 2] for turn in cell["engines"][engine]["turns"]]
 
 
+def faster(cell, result):
+    """Returns the faster of eager and compiled PyTorch."""
+    have = [e for e in ("torch", "compiled") if "turns" in cell["engines"].get(e, {})]
+    return max(have, key=lambda e: statistics.median(rates(cell, e, result)), default="torch")
+
+
 def ratio(cell, engine, result):
     """Returns the median of ours over another's with its range, or why there is none."""
     theirs = cell["engines"].get(engine)
@@ -31,6 +37,8 @@ def ratio(cell, engine, result):
         return "-"
     if "why" in theirs:
         return theirs["why"]
+    if busy(cell):
+        return "busy"
     each = [a / b for a, b in zip(rates(cell, "pate", result), rates(cell, engine, result))]
     middle = number(statistics.median(each))
     return middle if engine == "plain" else f"{middle} ({number(min(each))}-{number(max(each))})"
@@ -56,18 +64,24 @@ def others(cells):
     return f"others used {least if least == most else least + ' to ' + most} of the processors"
 
 
-def label(cell):
-    return cell["row"] + (" *" if (cell["others"] or 0) > BUSY else "")
+def busy(cell):
+    return (cell["others"] or 0) > BUSY
 
 
 def table(header, rows):
     lines = [header, ["---"] + ["---:"] * (len(header) - 1), *rows]
-    return "\n".join("| " + " | ".join(r) + " |" for r in lines).replace("| --- |", "|---|", 1).replace(" ---: |", "---:|")
+    return "\n".join("|" + "|".join(r) + "|" for r in lines)
+
+
+def training_ratio(cell, engine, result):
+    """Returns the ratio of a column, with a c after it where compiled PyTorch was the faster."""
+    best = faster(cell, result) if engine == "torch" else engine
+    return ratio(cell, best, result) + (" c" if best == "compiled" and not busy(cell) else "")
 
 
 def training(cells, result):
     for batch in dict.fromkeys(c["batch"] for c in cells):
-        rows = [[label(c), kilo(rate(c, result)), *(ratio(c, e, result) for e in TRAINING)] for c in cells if c["batch"] == batch]
+        rows = [[c["row"], kilo(rate(c, result)), *(training_ratio(c, e, result) for e in TRAINING)] for c in cells if c["batch"] == batch]
         yield table([f"batch {batch:,}", "samples/s", *TRAINING.values()], rows)
     largest = max(c["batch"] for c in cells)
     columns = {"pate": "pate", **TRAINING}
@@ -81,24 +95,35 @@ def training(cells, result):
 
 
 def products(cells, result):
-    yield table(["product", "GFLOP/s", "NumPy"], [[label(c), number(rate(c, result)), ratio(c, "numpy", result)] for c in cells])
+    yield table(["product", "GFLOP/s", "NumPy"], [[c["row"], number(rate(c, result)), ratio(c, "numpy", result)] for c in cells])
 
 
 def teachers(cells, result):
+    yield lessons(f"{result['options']['shares']} teachers", "plurality", cells, result)
+
+
+def forests(cells, result):
+    for kind in dict.fromkeys(c["kind"] for c in cells):
+        yield lessons(kind, "one", [c for c in cells if c["kind"] == kind], result)
+
+
+def lessons(title, score, cells, result):
+    """Returns a table of fits, predictions and what they scored, in percent."""
     rows = []
     for row in dict.fromkeys(c["row"] for c in cells):
         by = {c["do"]: c for c in cells if c["row"] == row}
-        if set(by) < {"fit", "predict", "score"}:
+        if set(by) < {"fit", "predict"}:
             continue
-        said = [by["score"]["engines"].get(e, {}).get("said") for e in ("pate", "scikit-learn")]
-        rows.append([label(by["predict"]), number(1e3 / rate(by["fit"], result)), ratio(by["fit"], "scikit-learn", result),
+        scored = by.get("score", by["predict"])["engines"]
+        said = [scored.get(e, {}).get("said") for e in ("pate", "scikit-learn")]
+        rows.append([row, number(1e3 / rate(by["fit"], result)), ratio(by["fit"], "scikit-learn", result),
                      number(1e6 / rate(by["predict"], result)), ratio(by["predict"], "scikit-learn", result),
-                     " / ".join(f"{100 * s['plurality']:.2f}" if s else "-" for s in said)])
-    yield table([f"{result['options']['shares']} teachers", "fit, ms", "scikit-learn", "query, µs", "scikit-learn", "plurality, %"], rows)
+                     " / ".join(f"{100 * s[score]:.2f}" if s else "-" for s in said)])
+    return table([title, "fit, ms", "scikit-learn", "query, µs", "scikit-learn", "right, %" if score == "one" else "plurality, %"], rows)
 
 
 def accounting(cells, result):
-    rows = [[label(c), number(1e3 / rate(c, result)), ratio(c, "dp_accounting", result), ratio(c, "opake", result)] for c in cells]
+    rows = [[c["row"], number(1e3 / rate(c, result)), ratio(c, "dp_accounting", result), ratio(c, "opake", result)] for c in cells]
     yield table(["accounting", "pate, ms", "dp_accounting", "opake"], rows)
 
 
@@ -109,12 +134,14 @@ def heading(result):
     machine = ", ".join(x for x in (result["processor"], result["instructions"], f"{result['cores']} cores", result["system"]) if x)
     packages = ", ".join(f"{name} {version}" for name, version in result["versions"].items())
     lines = [
-        f"{result['date']}; {machine}; {clock}.",
+        f"**{result['date']}; {machine}; {clock}.**",
         f"pate {result['commit']}, {result['go']}; {packages}.",
         f"Medians and ranges of {o['rounds']} turns; {others(result['cells'])}.",
     ]
-    if any((c["others"] or 0) > BUSY for c in result["cells"]):
-        lines.append(f"A star marks what was measured while others used more than {BUSY:.0%}.")
+    if any(busy(c) for c in result["cells"]):
+        lines.append(f"There is no ratio where others used more than {BUSY:.0%} meanwhile.")
+    if any("compiled" in c["engines"] for c in result["cells"]):
+        lines.append("PyTorch is eager or, marked c, compiled: whichever was faster.")
     if result["checks"]:
         noise, error = [c["noise"] for c in result["checks"]], max(c["error"] for c in result["checks"])
         lines.append(f"Clipping of Opacus is within {error:.1g} of explicit gradients, "
@@ -122,13 +149,15 @@ def heading(result):
     return "\n".join(lines)
 
 
-def tables(result):
-    """Returns everything as Markdown."""
-    out = [heading(result)]
-    for part, make in (("training", training), ("products", products), ("teachers", teachers), ("accounting", accounting)):
-        cells = [c for c in result["cells"] if c["part"] == part]
-        if cells:
-            out += make(cells, result)
+def tables(results):
+    """Returns everything as Markdown, one machine after the other."""
+    out = []
+    for result in results:
+        out.append(heading(result))
+        for make in (training, products, teachers, forests, accounting):
+            cells = [c for c in result["cells"] if c["part"] == make.__name__]
+            if cells:
+                out += make(cells, result)
     return "\n\n".join(out) + "\n"
 
 

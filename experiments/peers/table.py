@@ -3,15 +3,16 @@
 turns in one run, and prints the tables of README.md.
 
     table.py [--venv [DIR]] [--out table.json] [--readme]     measure
-    table.py --from table.json [--readme]                     print what was measured
+    table.py --from table.json... [--readme]                  print what was measured
 
 Every engine is a process that waits between its turns; a ratio is the median over the turns. With
 one thread it is of processor time, which other programs disturb less; with more, of time on the
 wall. What is missing in the environment is left out and said. --out keeps every timing. --readme
-also writes the tables into README.md beside this file.
+also writes the tables of every table*.json beside this file, one for each machine, into README.md.
 """
 
 import argparse
+import glob
 import json
 import os
 import platform
@@ -22,12 +23,13 @@ import time
 
 import accountants
 import render
-from training import METHODS, NETS
+from forests import TABLES
+from training import METHODS, NETS, OPACUS
 from turns import ONE_THREAD, Turns
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 README = os.path.join(HERE, "README.md")
-PARTS = ["training", "products", "teachers", "accounting"]
+PARTS = ["training", "products", "teachers", "forests", "accounting"]
 PRODUCTS = [
     ("forward", 256, 1000, 784), ("gradient", 1000, 784, 256), ("forward", 64, 128, 784),
     ("gradient", 128, 784, 64), ("forward", 512, 512, 512), ("gradient", 512, 512, 512),
@@ -43,6 +45,9 @@ ACCOUNTING = {
     "random 1 of 100 steps": {**ROWS, "method": "pld", "q": 0, "k": 1, "t": 100},
 }
 SHARES, LESSONS = 250, 10
+FORESTS = ["random forest", "extra trees"]
+# PyTorch allocates large tensors anew in every step: glibc would ask the system for each, and clear its pages.
+ALLOCATOR = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40)}
 PACKAGES = ["torch", "opacus", "numpy", "scikit-learn", "dp-accounting"]
 
 
@@ -78,27 +83,28 @@ def imports(python, module):
 
 
 def processor():
-    """Returns the name of the processor, and the widest of its vector instructions that matter here."""
-    name, widest = platform.processor() or platform.machine(), ""
+    """Returns the processor with its caches, and the widest of its vector instructions that matter here."""
+    name, widest, caches = platform.processor() or platform.machine(), "", ""
     try:
         with open("/proc/cpuinfo") as f:
-            for line in f:
-                if line.startswith("model name"):
-                    name = line.split(":")[1].strip()
-                if line.startswith("flags"):
-                    widest = next((w for flag, w in (("avx512f", "AVX-512"), ("avx2", "AVX2")) if flag in line.split()), "")
-                    break
-    except OSError:
+            said = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in f)}
+        name = f"{said['model name']} (family {said['cpu family']}, model {said['model']})"
+        widest = next((w for flag, w in (("avx512f", "AVX-512"), ("avx2", "AVX2")) if flag in said["flags"].split()), "")
+        for level in (2, 3):
+            with open(f"/sys/devices/system/cpu/cpu0/cache/index{level}/size") as f:
+                kilobytes = int(f.read().strip().rstrip("K"))
+            caches += f", L{level} {kilobytes // 1024} MB" if kilobytes >= 1024 else f", L{level} {kilobytes} KB"
+    except (OSError, KeyError, ValueError):
         pass
-    return name, widest
+    return name + caches, widest
 
 
 def training(args, ours, python):
     """Yields the cells of the networks."""
     have = versions(python, PACKAGES)
-    methods = [m for m in args.methods if "torch" in have and (m == "torch" or "opacus" in have)]
+    methods = [m for m in args.methods if "torch" in have and (m not in OPACUS or "opacus" in have)]
     threads = ["--threads", str(args.threads)]
-    environment = dict(ONE_THREAD, **dict.fromkeys(ONE_THREAD, str(args.threads)))
+    environment = {**dict.fromkeys(ONE_THREAD, str(args.threads)), **ALLOCATOR}
     for batch in args.batches:
         for net in args.nets:
             own = [ours, "-threads", str(args.threads), "-net", net, "-batch", str(batch)]
@@ -145,6 +151,33 @@ def teachers(args, ours, python):
                                "engines": turns.cells[f"{learner} {do}"]}
 
 
+def forests(args, ours, python):
+    """Yields the cells of the forests: fits, predictions, accuracies."""
+    if not args.tables or "scikit-learn" not in versions(python, PACKAGES):
+        say("forests: no --tables or no scikit-learn: left out")
+        return
+    script = os.path.join(HERE, "forests.py")
+    for table in TABLES:
+        if not os.path.exists(os.path.join(args.tables, table + ".csv")):
+            say(f"forests: no {table}.csv in {args.tables}: left out")
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([python, script, "prepare", args.tables, table, folder], check=True)
+            with open(os.path.join(folder, "shape.json")) as f:
+                most = json.load(f)["rows"]
+            commands = {"pate": [ours, "-folder", folder, "forests"], "scikit-learn": [python, script, folder]}
+            for rows in (50, 500, 5000):
+                for kind in FORESTS:
+                    with Turns(commands, args.limit) as turns:
+                        for r in range(args.rounds + 1):
+                            for do in ("fit", "predict"):
+                                question = {"kind": kind, "do": do, "share": r, "rows": min(rows, most), "seconds": args.seconds / 2}
+                                turns.ask(do if r else None, question)
+                    for do in ("fit", "predict"):
+                        yield {"part": "forests", "kind": kind, "row": f"{table}, {min(rows, most):,} rows", "do": do,
+                               "others": turns.share(), "engines": turns.cells[do]}
+
+
 def accounting(args, ours, python, opake_python):
     """Yields the cells of the accountants."""
     commands = {"pate": [ours, "account"]}
@@ -178,7 +211,7 @@ def measure(args):
         "options": {k: getattr(args, k) for k in ("threads", "rounds", "seconds", "limit", "memory", "feed", "shares")},
         "checks": [], "cells": [],
     }
-    if "training" in args.parts and "opacus" in have and set(args.methods) - {"torch"}:
+    if "training" in args.parts and "opacus" in have and set(args.methods) & set(OPACUS):
         done = subprocess.run([python, os.path.join(HERE, "training.py"), "check"], check=True, stdout=subprocess.PIPE, text=True)
         result["checks"] = json.loads(done.stdout.splitlines()[-1])
         say("checked: clipping within", max(c["error"] for c in result["checks"]), "of explicit gradients")
@@ -186,7 +219,7 @@ def measure(args):
         ours = os.path.join(folder, "ours")
         subprocess.run(["go", "build", "-tags", "peers", "-o", ours, "./ours"], cwd=HERE, check=True)
         start = time.monotonic()
-        parts = {"training": training, "products": products, "teachers": teachers}
+        parts = {"training": training, "products": products, "teachers": teachers, "forests": forests}
         for part in args.parts:
             cells = accounting(args, ours, python, opake_python) if part == "accounting" else parts[part](args, ours, python)
             for cell in cells:
@@ -214,13 +247,18 @@ def save(result, path):
         f.write("\n}\n")
 
 
+def load(path):
+    with open(path) as f:
+        return json.load(f)
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--venv", nargs="?", const=cache_folder(), metavar="DIR",
                    help=f"install requirements.txt into a virtual environment, made if need be (default {cache_folder()})")
     p.add_argument("--opake-python", default=sys.executable, metavar="PYTHON", help="a Python of 3.13 or later for opake's environment")
     p.add_argument("--out", metavar="FILE.json", help="keep everything here")
-    p.add_argument("--from", dest="recorded", metavar="FILE.json", help="print what was kept")
+    p.add_argument("--from", dest="recorded", nargs="+", metavar="FILE.json", help="print what was kept")
     p.add_argument("--readme", action="store_true", help="write the tables into README.md, too")
     p.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     p.add_argument("--threads", type=int, default=1, help="of training on either side (default 1)")
@@ -232,19 +270,16 @@ def main():
     p.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
     p.add_argument("--batches", nargs="+", type=int, default=[1024, 4096])
     p.add_argument("--feed", choices=["batch", "poisson"], default="batch", help="Opacus' data: one batch kept in memory, or its loader")
+    p.add_argument("--tables", metavar="DIR", help="tables of tables.py as CSV files, for forests")
     p.add_argument("--shares", type=int, default=SHARES, help=f"teachers (default {SHARES})")
     args = p.parse_args()
-    if args.recorded:
-        with open(args.recorded) as f:
-            result = json.load(f)
-    else:
+    if not args.recorded:
         result = measure(args)
         if args.out:
             save(result, args.out)
-    text = render.tables(result)
-    print(text, end="")
+    print(render.tables([load(path) for path in args.recorded] if args.recorded else [result]), end="")
     if args.readme:
-        render.write_into(README, text)
+        render.write_into(README, render.tables([load(path) for path in sorted(glob.glob(os.path.join(HERE, "table*.json")))]))
 
 
 if __name__ == "__main__":

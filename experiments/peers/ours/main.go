@@ -18,7 +18,7 @@ func main() {
 	private := flag.Bool("private", false, "train: with clipping and noise")
 	extractor := flag.String("features", "hog", "teachers: pixels or hog")
 	shares := flag.Int("shares", 250, "teachers: how many")
-	folder := flag.String("folder", "", "teachers: where the rows are written for others")
+	folder := flag.String("folder", "", "teachers: where the rows are written for others; forests: where they are read")
 	flag.Parse()
 	runtime.GOMAXPROCS(*threads)
 	run, ok := map[string]func() error{
@@ -27,9 +27,10 @@ func main() {
 		"products": products,
 		"account":  account,
 		"teachers": func() error { return teach(*extractor, *shares, *folder) },
+		"forests":  func() error { return forests(*folder) },
 	}[flag.Arg(0)]
 	if !ok {
-		run = func() error { return fmt.Errorf("what for? settings, train, products, account or teachers") }
+		run = func() error { return fmt.Errorf("what for? settings, train, products, account, teachers or forests") }
 	}
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
