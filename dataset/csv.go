@@ -51,10 +51,11 @@ type CSVOptions struct {
 	// Unlabelled together with Label is an error.
 	Unlabelled bool
 
-	needed []string // features that are used, nil for all; other columns may have a type that cannot be read
-	matrix bool     // features are in another file, so no column is a feature
-	public []string // columns of the public rows, if the file is private
-	schema *Schema  // encodes the rows of a private table while they are read; nil for other tables
+	split  *ownSplit // the table is split after reading; nil for other tables
+	needed []string  // features that are used, nil for all; other columns may have a type that cannot be read
+	matrix bool      // features are in another file, so no column is a feature
+	public []string  // columns of the public rows, if the file is private
+	schema *Schema   // encodes the rows of a private table while they are read; nil for other tables
 }
 
 func (o CSVOptions) isZero() bool {

@@ -11,6 +11,7 @@ import (
 
 	"gonum.org/v1/gonum/blas/blas32"
 
+	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/mathx"
 	"github.com/pate-go/pate/internal/texts"
 )
@@ -266,11 +267,11 @@ func (e *Encoder) Encode(t *Table) (blas32.General, error) {
 		return blas32.General{}, fmt.Errorf("dataset: table %q has %d feature columns, the encoder was fitted on %d",
 			t.Name, len(t.Columns), len(e.columns))
 	}
-	if err := e.fits(t); err != nil {
+	if err := e.fits(t.Name, t.Len()); err != nil {
 		return blas32.General{}, err
 	}
-	x := blas32.General{Rows: t.Len(), Cols: e.dim, Stride: e.dim, Data: make([]float32, t.Len()*e.dim)}
-	for j, c := range t.Columns {
+	x := dense.New(t.Len(), e.dim)
+	for j, c := range t.whole().Columns {
 		f := e.columns[j]
 		if f.name != c.Name {
 			return blas32.General{}, fmt.Errorf("dataset: table %q has column %q where the encoder was fitted on %q", t.Name, c.Name, f.name)
@@ -285,9 +286,29 @@ func (e *Encoder) Encode(t *Table) (blas32.General, error) {
 	return x, nil
 }
 
-func (e *Encoder) fits(t *Table) error {
-	if t.Len() > maxEncoded/e.dim {
-		return wrong(t.Name, fmt.Sprintf("has %d rows of %d encoded features, more than fit in memory", t.Len(), e.dim), "",
+// encodeRows encodes rows of a table with the fitted columns in their order.
+func (e *Encoder) encodeRows(t *Table, rows []int) (blas32.General, error) {
+	if t.stored == nil {
+		return e.Encode(t.Rows(rows))
+	}
+	if err := e.fits(t.Name, len(rows)); err != nil {
+		return blas32.General{}, err
+	}
+	x, cells := dense.New(len(rows), e.dim), make([]string, len(e.columns))
+	for i, from := range rows {
+		t.stored.read(from, cells)
+		for j := range e.columns {
+			if f := &e.columns[j]; f.width > 0 {
+				_, _ = f.encode(dense.Row(x, i), cells[j])
+			}
+		}
+	}
+	return x, nil
+}
+
+func (e *Encoder) fits(name string, rows int) error {
+	if rows > maxEncoded/e.dim {
+		return wrong(name, fmt.Sprintf("has %d rows of %d encoded features, more than fit in memory", rows, e.dim), "",
 			"drop columns with many categories")
 	}
 	return nil

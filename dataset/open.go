@@ -15,7 +15,7 @@ type Data struct {
 	Name        string
 	Kind        Kind
 	Train, Test Set    // images with a published test set, otherwise empty
-	Table       *Table // nil if the data are not a table
+	Table       *Table // nil if the data are not a table; of a labelled file, [Table.Rows] has the cells
 
 	Published bool    // all rows are public, in every part
 	Ranges    *Ranges // declared columns if there are no public rows
@@ -70,9 +70,9 @@ type Options struct {
 	Keep          []string // as in [Reading]
 	ImageSize     Shape    // as in [Reading]
 
-	// Accept, if not nil, receives the number of private units of a table before rows are encoded. An error
-	// refuses the table.
-	Accept func(units int) error
+	// Accept, if not nil, receives the number of private units of a table: of the first rows under Literature
+	// while the table is read, and of all rows before they are encoded. An error refuses the table.
+	Accept func(units int, all bool) error
 	// Ranges, if not nil, declares the columns of a table without public rows. The pool is drawn from these
 	// ranges.
 	Ranges *Ranges
@@ -149,11 +149,13 @@ func Open(where string, opt Options) (Data, error) {
 			t, err := openEmbeddings(Source{Path: where, Embeddings: opt.Embeddings}, opt.CSV)
 			return Data{Name: tableName(where), Kind: Columns, numbers: t, Ranges: opt.Ranges}, opt.mark(err)
 		}
+		if !opt.CSV.Unlabelled {
+			opt.CSV.split = &ownSplit{accept: opt.Accept, place: newSplit(Literature), seen: map[string]bool{}}
+		}
 		t, err := ReadTable(where, opt.CSV)
 		if err != nil {
 			return Data{}, opt.mark(err)
 		}
-		t.accept = opt.Accept
 		return Data{Name: t.Name, Kind: Columns, Table: t, keep: opt.Keep, Ranges: opt.Ranges}, nil
 	}
 	switch err := opt.noTable(where); {

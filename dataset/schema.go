@@ -279,7 +279,7 @@ func (s *Schema) privateCells(t *Table) (blas32.General, error) {
 			return blas32.General{}, err
 		}
 	}
-	if err := s.Encoder.fits(t); err != nil {
+	if err := s.Encoder.fits(t.Name, t.Len()); err != nil {
 		return blas32.General{}, err
 	}
 	dim := s.Encoder.dim

@@ -49,8 +49,8 @@ func splitTable(t *Table, p Protocol, keep []string, declared *Ranges) (task Tas
 		}
 	}
 	kept, err := t.fill(&task, parts)
-	if err == nil && t.accept != nil {
-		err = t.accept(task.Private.UnitCount())
+	if err == nil && t.split != nil && t.split.accept != nil {
+		err = t.split.accept(task.Private.UnitCount(), true)
 	}
 	if err == nil && t.silos != nil {
 		err = t.fillSilos(&task, kept)
@@ -71,7 +71,7 @@ func splitTable(t *Table, p Protocol, keep []string, declared *Ranges) (task Tas
 		case t.numbers != nil:
 			set.X, err = s.matrix(&Table{path: t.path, numbers: some{t.numbers, kept[i]}}, nil)
 		default:
-			set.X, err = task.Encoder.Encode(t.Rows(kept[i]))
+			set.X, err = task.Encoder.encodeRows(t, kept[i])
 		}
 	}
 	if err == nil && declared != nil {
@@ -133,18 +133,15 @@ func (t *Table) fill(task *Task, parts [3][]int) (kept [3][]int, err error) {
 // splitUnits assigns rows to parts by a hash of key and protocol, so that splits by two protocols are
 // independent.
 func splitUnits(keys []string, rows []int, p Protocol) (parts [3][]int) {
-	place := newPlacer("pate dataset split 1 " + string(p))
+	place := newSplit(p)
 	for _, i := range rows {
-		part := 2
-		if u := place.of(keys[i]); u < 0.7 {
-			part = 0
-		} else if u < 0.9 {
-			part = 1
-		}
+		part := place.part(keys[i])
 		parts[part] = append(parts[part], i)
 	}
 	return parts
 }
+
+func newSplit(p Protocol) *placer { return newPlacer("pate dataset split 1 " + string(p)) }
 
 type placer struct {
 	mac hash.Hash
@@ -153,6 +150,16 @@ type placer struct {
 
 func newPlacer(constant string) *placer {
 	return &placer{mac: hmac.New(sha256.New, []byte(constant))}
+}
+
+func (p *placer) part(key string) int {
+	switch u := p.of(key); {
+	case u < 0.7:
+		return 0
+	case u < 0.9:
+		return 1
+	}
+	return 2
 }
 
 func (p *placer) of(name string) float64 {

@@ -2,9 +2,11 @@ package dataset
 
 import (
 	"fmt"
+	"io/fs"
 	"maps"
 	"math"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -310,5 +312,54 @@ func TestPerUnitDependsOnTheUnitAlone(t *testing.T) {
 			require.LessOrEqual(t, end-from, most)
 			from = end
 		}
+	}
+}
+
+// TestStoredCellsAreTheCells: a table that Open reads for a split has the cells of ReadTable, and every part its features.
+func TestStoredCellsAreTheCells(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(5, 6))
+	text := "n,word,gap,y\n"
+	for i := range 3000 {
+		word := strings.Repeat("ab", rnd.IntN(3))
+		if i == 1234 {
+			word = strings.Repeat("long ", 1<<16) // several bytes of length, and a chunk that is full early
+		}
+		text += fmt.Sprintf("%.*f,%s,%s,%d\n", rnd.IntN(9), rnd.NormFloat64(), word, []string{"?", "none", "7"}[rnd.IntN(3)], rnd.IntN(2))
+	}
+	opt := CSVOptions{Label: "y", Missing: []string{"none"}}
+	path := testkit.Write(t, filepath.Join(t.TempDir(), "t.csv"), []byte(text))
+	plain, data := testkit.Must(ReadTable(path, opt)), testkit.Must(Open(path, Options{CSV: opt}))
+	require.Nil(t, data.Table.Columns[0].Values)
+	require.Equal(t, plain.Columns, data.Table.whole().Columns)
+	some := []int{7, 1234, 2999, 7}
+	require.Equal(t, plain.Rows(some).Columns, data.Table.Rows(some).Columns)
+	task := testkit.Must(data.Task(Literature))
+	require.Equal(t, testkit.Must(Data{Name: "t", Table: plain}.Task(Literature)).Hash(), task.Hash())
+	require.Equal(t, testkit.Must(task.Encoder.Encode(plain.Rows(some))), testkit.Must(task.Encoder.Encode(data.Table.Rows(some))))
+	require.Equal(t, testkit.Must(task.Encoder.EncodeByName(plain)), testkit.Must(task.Encoder.EncodeByName(data.Table)))
+}
+
+// TestUnitsAreAcceptedWhileRead: units of the first rows are counted before the table is complete, once each.
+func TestUnitsAreAcceptedWhileRead(t *testing.T) {
+	for _, unit := range []string{"", "u"} {
+		var text strings.Builder
+		text.WriteString("u,x,y\n")
+		for i := range 2*acceptEvery + 5 {
+			fmt.Fprintf(&text, "%d,%d,%d\n", i/2, i%7, i%2)
+		}
+		path := testkit.Write(t, filepath.Join(t.TempDir(), "t.csv"), []byte(text.String()))
+		var counts []int
+		opt := Options{CSV: CSVOptions{Label: "y", Unit: unit}, Accept: func(units int, all bool) error {
+			require.Equal(t, len(counts) == 2, all)
+			counts = append(counts, units)
+			return nil
+		}}
+		task := testkit.Must(testkit.Must(Open(path, opt)).Task(Literature))
+		n := task.Private.UnitCount()
+		require.Equal(t, n, counts[2])
+		require.InDelta(t, n, counts[1], 5)
+		require.InDelta(t, n/2, counts[0], 0.01*float64(n))
+		opt.Accept = func(int, bool) error { return fs.ErrPermission }
+		require.ErrorIs(t, testkit.Err(Open(path, opt)), fs.ErrPermission)
 	}
 }

@@ -38,8 +38,9 @@ type Table struct {
 	header   []string // names of all columns of the file
 	path     string   // path of the file, for messages
 
-	accept  func(units int) error // as in Options
-	encoded *encodedRows          // of a private table that was encoded while it was read, otherwise nil; Columns is then empty
+	split   *ownSplit    // as in CSVOptions
+	stored  *cellStore   // cells of a table that is split; Columns then have no values
+	encoded *encodedRows // of a private table that was encoded while it was read, otherwise nil; Columns is then empty
 
 	numbers rowSource // rows of an NPY file, an idx file or a folder of images, otherwise nil; Columns is then empty
 	ids     []string  // public names of the rows in numbers, nil if there are none
@@ -60,12 +61,57 @@ func (t *Table) Rows(indices []int) *Table {
 	out := &Table{Name: t.Name, Columns: make([]Column, len(t.Columns)), Y: pickRows(t.Y, indices), Labels: t.Labels,
 		Rule: t.Rule, Units: pickRows(t.Units, indices), Provenance: t.Provenance, lines: t.lines, text: t.text}
 	for j, c := range t.Columns {
-		out.Columns[j] = Column{Name: c.Name, Values: pickRows(c.Values, indices)}
+		if out.Columns[j].Name = c.Name; t.stored == nil {
+			out.Columns[j].Values = pickRows(c.Values, indices)
+		}
+	}
+	if t.stored != nil {
+		copies, cells := newInterner(), make([]string, len(t.Columns))
+		for _, i := range indices {
+			t.stored.read(i, cells)
+			for j, c := range cells {
+				out.Columns[j].Values = append(out.Columns[j].Values, copies.intern(c))
+			}
+		}
 	}
 	if t.groups != nil {
 		out.groups = pickRows(t.groups, indices)
 	}
 	return out
+}
+
+func (t *Table) whole() *Table {
+	if t.stored == nil {
+		return t
+	}
+	return t.Rows(upTo(t.Len()))
+}
+
+// ownSplit is for a table whose rows become private, pool and test rows.
+type ownSplit struct {
+	accept func(units int, all bool) error // as in Options
+	place  *placer                         // of the protocol Literature
+	seen   map[string]bool                 // units, if they are in a column
+	units  int                             // number of private units so far
+}
+
+const acceptEvery = 1 << 16 // rows
+
+// count counts the private units of the first rows.
+func (s *ownSplit) count(rows int, unit, group string) error {
+	if s == nil || s.accept == nil {
+		return nil
+	}
+	if known := s.seen[unit]; !known && s.place.part(cmp.Or(group, unit)) == 0 {
+		s.units++
+	}
+	if group == "" {
+		s.seen[unit] = true
+	}
+	if rows%acceptEvery != 0 {
+		return nil
+	}
+	return s.accept(s.units, false)
 }
 
 func pickRows[T any](of []T, indices []int) []T {
@@ -89,8 +135,9 @@ type tableBuilder struct {
 	labels      map[string]int
 	missing     []string // cells that stand for a missing value
 	copies      contentNames
-	schema      *Schema // as in CSVOptions
-	size        int     // approximate memory of the table in bytes, without the text of the cells
+	schema      *Schema  // as in CSVOptions
+	size        int      // approximate memory of the table in bytes, without the text of the cells
+	cells       []string // features of a row
 	repeated    interner
 }
 
@@ -155,6 +202,9 @@ func newTableBuilder(path string, opt CSVOptions, names []string) (*tableBuilder
 	}
 	b.out = &Table{Name: tableName(path), Provenance: filepath.Base(path), Rule: opt.Rule, header: names, rowUnits: opt.RowUnits}
 	b.missing, b.schema = opt.Missing, opt.schema
+	if b.out.split = opt.split; opt.split != nil {
+		b.out.stored = &cellStore{}
+	}
 	if text >= 0 {
 		if skip[text] {
 			return nil, wrong(path, fmt.Sprintf("would have column %q as text and as something else", names[text]), "", "give another --text")
@@ -189,6 +239,7 @@ func (b *tableBuilder) add(r row) error {
 	if b.unit < 0 {
 		unit, group := b.contentUnit(r.cells)
 		b.out.Units, b.out.groups = append(b.out.Units, unit), append(b.out.groups, group)
+		err = b.out.split.count(len(b.out.Units), unit, group)
 	} else {
 		unit := r.cells[b.unit]
 		if isMissing(unit) && !b.optional {
@@ -196,6 +247,10 @@ func (b *tableBuilder) add(r row) error {
 				Why: "every row must belong to a privacy unit", Fix: "remove the row or fill in the unit"}
 		}
 		b.out.Units = append(b.out.Units, b.repeated.intern(unitName(unit)))
+		err = b.out.split.count(len(b.out.Units), b.out.Units[b.out.Len()], "")
+	}
+	if err != nil {
+		return err
 	}
 	if b.silo >= 0 {
 		silo := r.cells[b.silo]
@@ -213,12 +268,20 @@ func (b *tableBuilder) add(r row) error {
 		b.out.encoded.add(r.cells, b.missing)
 		return nil
 	}
-	for k, j := range b.features {
-		cell := r.cells[j]
-		if slices.Contains(b.missing, cell) {
-			cell = ""
+	cells := b.cells[:0]
+	for _, j := range b.features {
+		if cell := r.cells[j]; slices.Contains(b.missing, cell) {
+			cells = append(cells, "")
+		} else {
+			cells = append(cells, cell)
 		}
-		b.out.Columns[k].Values = append(b.out.Columns[k].Values, b.repeated.intern(cell))
+	}
+	if b.cells = cells; b.out.stored != nil {
+		b.size += b.out.stored.add(cells) - cellBytes*len(cells)
+		return nil
+	}
+	for k, c := range cells {
+		b.out.Columns[k].Values = append(b.out.Columns[k].Values, b.repeated.intern(c))
 	}
 	return nil
 }

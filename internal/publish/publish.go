@@ -151,9 +151,9 @@ func (c Config) complete() (Config, error) {
 	return c, nil
 }
 
-// Units returns the number of protected units: the number of teachers for [PATE], and otherwise s.Size.
+// Units returns the number of protected units: s.Size, or the number of teachers if s.Size is 0.
 func (s Settings) Units() run.Units {
-	if s.Method != PATE {
+	if s.Size > 0 {
 		return run.Units{N: s.Size, Noun: "units"}
 	}
 	return run.Units{N: training.Job{Teachers: s.Teachers, Size: s.Size}.Count(), Noun: "teachers"}

@@ -2,7 +2,6 @@
 package compare
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,18 +68,13 @@ func compare(cmd *cobra.Command, g *shell.Globals, f compareFlags) error {
 		f.Split = string(dataset.FullTest) // the default split scores a tenth of the test images
 	}
 	f.WarnUnits(g)
-	var refused error
-	task, err := f.task(func(units int) error {
-		if cmd.Flags().Changed("delta") && !f.Quick { // a quick run uses a tenth of the units
-			refused = shell.CheckDelta(g.Delta, units, "private units")
-		}
-		return refused
-	})
-	if err = cmp.Or(refused, err); err != nil {
+	task, err := f.task(f.DeltaGate(g, cmd, "private units"))
+	if err != nil {
 		return err
 	}
-	g.DefaultDelta(cmd.Flags().Changed, task.Private.UnitCount(), "")
-	if err := shell.CheckDelta(g.Delta, task.Private.UnitCount(), "private units"); err != nil {
+	units := task.Private.UnitCount()
+	g.DefaultDelta(cmd.Flags().Changed, units, "")
+	if err := shell.CheckDelta(g.Delta, units, "private units"); err != nil {
 		return err
 	}
 	cfg := experiments.Config{
@@ -251,7 +245,7 @@ func (f compareFlags) countedPool() string {
 	return ""
 }
 
-func (f compareFlags) task(accept func(units int) error) (dataset.Task, error) {
+func (f compareFlags) task(accept func(units int, all bool) error) (dataset.Task, error) {
 	switch {
 	case f.drawnPool() && f.ranges == "":
 		return dataset.Task{}, &shell.CommandError{Code: shell.ExitUsage, What: fmt.Errorf("--pool %s needs --ranges", f.pool),

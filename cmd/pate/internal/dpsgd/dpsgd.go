@@ -169,7 +169,7 @@ func runDPSGD(cmd *cobra.Command, g *shell.Globals, f dpsgdFlags) error {
 			return err
 		}
 	}
-	task, schema, err := f.task(g)
+	task, schema, err := f.task(cmd, g)
 	if err != nil {
 		return err
 	}
@@ -254,14 +254,31 @@ func (f *ownFlags) check(given func(string) bool, size int) error {
 	return shell.CheckUnits(given, size, f.rows)
 }
 
-func (f *dpsgdFlags) task(g *shell.Globals) (dataset.Task, *dataset.Schema, error) {
+func (f *dpsgdFlags) task(cmd *cobra.Command, g *shell.Globals) (dataset.Task, *dataset.Schema, error) {
+	gate, err := deltaGate(cmd, g, &f.data, f.ledger, f.size)
+	if err != nil {
+		return dataset.Task{}, nil, err
+	}
 	if f.own.private == "" {
-		task, err := f.data.Task(g)
+		task, err := f.data.Task(g, gate)
 		return task, nil, err
 	}
 	pair := f.data.Pair(f.own.public, f.own.publicLabels, f.unitName, f.own.accept)
 	task, schema, _, err := shell.PrivateTask(g, &pair, f.own.private, true)
 	return task, schema, err
+}
+
+// deltaGate refuses a --delta that is too large for --size, or returns the gate for the units of a table.
+func deltaGate(cmd *cobra.Command, g *shell.Globals, data *shell.DataFlags, ledger string, size int) (func(int, bool) error, error) {
+	const noun = "private records"
+	switch gate := data.DeltaGate(g, cmd, noun); {
+	case ledger != "" || gate == nil: // a ledger has its own delta
+		return nil, nil
+	case size > 0:
+		return nil, shell.CheckDelta(g.Delta, size, noun)
+	default:
+		return gate, nil
+	}
 }
 
 func (f *dpsgdFlags) where() (string, error) {

@@ -115,7 +115,11 @@ func (f *tuneFlags) run(cmd *cobra.Command, g *shell.Globals) error {
 			return err
 		}
 	}
-	task, err := f.data.Task(g)
+	gate, err := deltaGate(cmd, g, &f.data, f.ledger, f.size)
+	if err != nil {
+		return err
+	}
+	task, err := f.data.Task(g, gate)
 	if err != nil {
 		return err
 	}

@@ -120,23 +120,59 @@ func (f *DataFlags) WarnUnits(g *Globals) {
 	}
 }
 
-func (f *DataFlags) Task(g *Globals) (dataset.Task, error) {
+// DeltaGate returns a function that refuses a --delta that is too large for a number of private units, while
+// their table is read. It is nil if no delta was given.
+func (f *DataFlags) DeltaGate(g *Globals, cmd *cobra.Command, noun string) func(units int, all bool) error {
+	if !cmd.Flags().Changed("delta") || f.Quick { // a quick run uses a tenth of the units
+		return nil
+	}
+	return func(units int, all bool) error {
+		err := CheckDelta(g.Delta, units, noun)
+		var refused *CommandError
+		switch {
+		case all || !errors.As(err, &refused):
+			return err
+		case f.Split == string(dataset.Development): // has fewer private units
+			return nil
+		}
+		refused.What = fmt.Errorf("delta %g must be below 1/n, and n, the number of %s, is at least %d", g.Delta, noun, units)
+		refused.Fix = "omit --delta: its default follows from n"
+		return refused
+	}
+}
+
+func (f *DataFlags) Task(g *Globals, accept func(units int, all bool) error) (dataset.Task, error) {
 	f.WarnUnits(g)
 	opt, err := f.Options()
 	if err != nil {
 		return dataset.Task{}, err
 	}
+	opt.Accept = accept
 	return f.TaskOf(opt)
 }
 
 func (f *DataFlags) TaskOf(opt dataset.Options) (dataset.Task, error) {
+	defer CollectAt(30)() // most of the memory is one matrix
+	var refused error
+	if accept := opt.Accept; accept != nil {
+		opt.Accept = func(units int, all bool) error {
+			refused = accept(units, all)
+			return refused
+		}
+	}
 	data, err := namedsets.Open(f.Data, opt)
+	if refused != nil {
+		return dataset.Task{}, refused
+	}
 	if err != nil {
 		return dataset.Task{}, cmp.Or(f.wrongKind(), FaultError(err, "data"))
 	}
 	task, err := data.Task(dataset.Protocol(f.Split))
 	if err == nil && f.Quick {
 		task.Private, err = task.Private.Sample(0.1)
+	}
+	if refused != nil {
+		return dataset.Task{}, refused
 	}
 	if err != nil {
 		return dataset.Task{}, FaultError(err, "data")

@@ -12,6 +12,7 @@ import (
 	"testing/iotest"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/dataset"
@@ -54,6 +55,25 @@ func TestTargetsAreSwept(t *testing.T) {
 	require.NoError(t, Target{Flag: "--out", Path: filepath.Join(dir, "page.html")}.CheckReplaceable())
 	require.NoFileExists(t, litter)
 	require.FileExists(t, other)
+}
+
+func TestALargeDeltaIsRefusedEarly(t *testing.T) {
+	g, cmd := &Globals{}, &cobra.Command{}
+	cmd.Flags().Float64Var(&g.Delta, "delta", 0.01, "")
+	require.Nil(t, (&DataFlags{}).DeltaGate(g, cmd, "units"), "the default follows from the units")
+	require.NoError(t, cmd.Flags().Set("delta", "0.01"))
+	require.Nil(t, (&DataFlags{Quick: true}).DeltaGate(g, cmd, "units"))
+	for split, early := range map[dataset.Protocol]bool{dataset.Literature: true, dataset.Development: false} {
+		gate := (&DataFlags{Split: string(split)}).DeltaGate(g, cmd, "units")
+		require.NoError(t, gate(99, true))
+		require.NoError(t, gate(99, false))
+		require.ErrorContains(t, gate(100, true), "must be below 1/100, where 100 is the number of units")
+		if err := gate(100, false); early {
+			require.ErrorContains(t, err, "n, the number of units, is at least 100")
+		} else {
+			require.NoError(t, err)
+		}
+	}
 }
 
 func TestAWarningIsSaidOnce(t *testing.T) {
