@@ -40,7 +40,7 @@ func New(g *shell.Globals) *cobra.Command {
 	f.AddAgreement(cmd)
 	shell.Declare(cmd.Flags(), "plan", shell.To{"epsilon": &f.epsilon, "queries": &f.queries, "simulate-accuracy": &f.Accuracy,
 		"min-accuracy": &f.minAccuracy, "accountant": &f.accountant, "all": &f.all})
-	f.AddParameters(cmd, "print the cost of this mechanism, instead of a plan", plan.Plannable)
+	f.AddParameters(cmd, "mechanism whose cost is printed, instead of a plan", plan.Plannable)
 	cmd.AddCommand(newRegimeCommand(g), newPlanTableCommand(g))
 	return cmd
 }

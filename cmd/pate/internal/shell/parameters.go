@@ -62,7 +62,7 @@ func (f *ParameterFlags) AddParameters(cmd *cobra.Command, usage string, wanted 
 		f.Known = slices.DeleteFunc(f.Known, func(d aggregate.Description) bool { return !wanted(d) })
 	}
 	names := append(f.users(""), f.Others...)
-	cmd.Flags().StringVar(&f.Mechanism, "mechanism", "", usage+"; "+strings.Join(names, ", "))
+	cmd.Flags().StringVar(&f.Mechanism, "mechanism", "", usage+": "+strings.Join(names, ", "))
 	Take("one", names...).Of(cmd.Flag("mechanism"))
 	for _, d := range f.Known {
 		for _, p := range d.Parameters {
