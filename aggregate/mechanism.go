@@ -105,7 +105,7 @@ func argmax(counts, noise []int64) int {
 func sampler(field string, sigma float64) (*rng.DiscreteGaussian, error) {
 	d, err := rng.NewDiscreteGaussian(sigma)
 	if err != nil {
-		return nil, fmt.Errorf("aggregate: %s (in votes): %w", field, err)
+		return nil, fmt.Errorf("aggregate: %s (measured in votes): %w", field, err)
 	}
 	return d, nil
 }
@@ -113,7 +113,7 @@ func sampler(field string, sigma float64) (*rng.DiscreteGaussian, error) {
 func laplaceNoiseFor(scale float64, queries int) (*rng.DiscreteLaplace, error) {
 	d, err := rng.NewDiscreteLaplace(scale)
 	if err != nil {
-		return nil, fmt.Errorf("aggregate: Scale (in votes): %w", err)
+		return nil, fmt.Errorf("aggregate: Scale (measured in votes): %w", err)
 	}
 	return d, checkCap("Queries", queries, maxQueries)
 }

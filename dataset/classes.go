@@ -38,7 +38,7 @@ func (r ClassRule) Validate() error {
 		return nil
 	}
 	if len(r.Names) < 2 || len(r.Names) > maxClasses {
-		return fmt.Errorf("dataset: %d classes were given, but 2 to %d are possible", len(r.Names), maxClasses)
+		return fmt.Errorf("dataset: the number of classes is %d, but must be from 2 to %d", len(r.Names), maxClasses)
 	}
 	for i, name := range r.Names {
 		switch {

@@ -170,7 +170,7 @@ func findColumn(path string, names, public []string, want, role string) (int, er
 	at := slices.Index(names, want)
 	if at >= 0 {
 		if slices.Contains(names[at+1:], want) {
-			return 0, wrong(path, fmt.Sprintf("has more than one column %q", want), "", "give the "+role+" column by its number, from 1")
+			return 0, wrong(path, fmt.Sprintf("has more than one column %q", want), "", "give the "+role+" column by its number, counted from 1")
 		}
 		return at, nil
 	}
@@ -178,7 +178,7 @@ func findColumn(path string, names, public []string, want, role string) (int, er
 		return n - 1, nil
 	}
 	return 0, wrong(path, fmt.Sprintf("has no column %q", want), columnsAre(names, public),
-		"give the "+role+" column by its name or its number, from 1")
+		"give the "+role+" column by its name or by its number, counted from 1")
 }
 
 func tableName(path string) string {

@@ -193,7 +193,7 @@ func New(opt Options, sources ...Source) (*Statement, error) {
 	for _, f := range opt.Files {
 		if !found[f.SHA256] {
 			return nil, &fault.Error{What: "no ledger entry records the release of " + cmp.Or(f.Name, "the labels of a model"),
-				Why: "a statement lists only files whose release is in a ledger, and no given ledger has the hash of this file",
+				Why: "a statement lists only files whose hash is in one of its ledgers",
 				Fix: "give the file as it was released, or the ledger that was charged for this file", Check: true, Err: errNotReleased}
 		}
 	}

@@ -108,8 +108,8 @@ func sumUp(xs []float64) float64 {
 func differ(a, b *Statement) error {
 	mix := func(format string, args ...any) error {
 		return &fault.Error{What: fmt.Sprintf("%s and %s: ", a.Ledger, b.Ledger) + fmt.Sprintf(format, args...),
-			Why: "a statement has one total cost, so its ledgers must be different and have the same unit and relation",
-			Fix: "write a statement for each ledger"}
+			Why: "a statement has one total cost, so each ledger may be given once, and all must have the same unit and relation",
+			Fix: "omit one ledger, or write a statement for each"}
 	}
 	switch {
 	case a.ID != "" && a.ID == b.ID, a.Head.Lines > 0 && a.Head == b.Head:

@@ -56,7 +56,7 @@ func NewLimited(cfg LimitedConfig) (*Limited, error) {
 	distances, err := rng.NewDiscreteLaplace(cfg.Scale)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("tokens: Scale (in votes): %w", err)
+		return nil, fmt.Errorf("tokens: Scale (measured in votes): %w", err)
 	case cfg.Domain < 1 || cfg.Domain > 1<<16:
 		return nil, fmt.Errorf("tokens: Domain must be in [1, 2^16] tokens, not %d", cfg.Domain)
 	case cfg.Margin < 1 || cfg.Margin > maxVotes:

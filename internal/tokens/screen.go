@@ -34,7 +34,7 @@ func NewScreen(cfg ScreenConfig, voting Mechanism) (*Screen, error) {
 	rho, err := rng.NewDiscreteLaplace(cfg.B1)
 	nu, failed := rng.NewDiscreteLaplace(cfg.B2)
 	if err = cmp.Or(err, failed); err != nil {
-		return nil, fmt.Errorf("tokens: B1, B2 (in votes): %w", err)
+		return nil, fmt.Errorf("tokens: B1, B2 (measured in votes): %w", err)
 	}
 	const most = 1 << 30
 	switch {

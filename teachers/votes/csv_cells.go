@@ -100,9 +100,9 @@ func (f csvForm) noun(n int) string {
 	case f.counts:
 		return "counts"
 	case n == 1:
-		return "label"
+		return "vote"
 	}
-	return "labels"
+	return "votes"
 }
 
 func (f csvForm) ragged(in *input, line, cells int) error {

@@ -137,7 +137,7 @@ func (r *Report) duplicates() Finding {
 	detail := "some teachers vote identically on every query: " + strings.Join(groups, ", ")
 	if r.ChanceDuplicates > MaxChance {
 		return Finding{"duplicates", LevelNote,
-			detail + fmt.Sprintf("; of independent teachers, %.2g such pairs are expected", r.ChanceDuplicates)}
+			detail + fmt.Sprintf("; for independent teachers, %.2g identical pairs are expected by chance", r.ChanceDuplicates)}
 	}
 	return Finding{"duplicates", LevelFail, detail + " (a model that votes twice changes two votes)"}
 }

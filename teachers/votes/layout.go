@@ -27,7 +27,7 @@ func findLayout(ctx context.Context, files []*input, perTeacher bool, opt Option
 			whole.rows = rows
 		}
 		if rows != whole.rows {
-			return whole, in.refuse(fmt.Sprintf("has %d labels, but %s has %d", rows, files[0].name, whole.rows),
+			return whole, in.refuse(fmt.Sprintf("has %d votes, but %s has %d", rows, files[0].name, whole.rows),
 				"each file has the votes of one teacher on the same queries; a missing vote is -1 or an empty line",
 				"fix the file, or give a narrower pattern")
 		}

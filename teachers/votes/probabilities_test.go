@@ -256,7 +256,7 @@ func TestWrongProbabilities(t *testing.T) {
 		"has probabilities of 4 classes, but there are 3": {cube("<f8", false, 5, 3, 4, func(_, _, _ int) float64 { return .25 })},
 		"has probabilities of 2 classes, but there are 3": {[]byte("0.5,0.5\n"), []byte("0.5,0.5\n")},
 		"a probability is not a number":                   {[]byte("0.5,x,0.5\n0.5,x,0.5\n"), []byte("0.5,0.5,0\n")},
-		"has 5 labels, but votes0 has 1":                  {[]byte("0.5,0.5,0\n"), []byte(shareText("", 1))},
+		"has 5 votes, but votes0 has 1":                   {[]byte("0.5,0.5,0\n"), []byte(shareText("", 1))},
 		"row 2 has 2 probabilities, but the other rows":   {[]byte("0.5,0.5,0\n0.5,0.5\n0.5,0.5,0\n"), []byte("0.5,0.5,0\n")},
 	} {
 		none := opt

@@ -37,12 +37,12 @@ func TestWhatIsWrongWithAFileIsSaid(t *testing.T) {
 		file []byte
 		want string
 	}{
-		"short row":          {labels, []byte("0,1,2\n0,1\n0,1,2\n"), "row 2 has 2 labels, but the other rows have 3; each row is a query and each column is a teacher; a missing vote is an empty cell; fix the row"},
-		"long row":           {labels, []byte("a,b,c\n0,1,2\n0,1,2,0,1\n0,1,2\n"), "row 3 has 5 labels, but the other rows have 3"},
-		"short last row":     {labels, []byte("0,1,2\n0,1"), "row 2 has 2 labels, but the other rows have 3"},
-		"odd first row":      {labels, []byte("0,1\n0,1,2\n0,1,2\n"), "row 1 has 2 labels, but the other rows have 3"},
+		"short row":          {labels, []byte("0,1,2\n0,1\n0,1,2\n"), "row 2 has 2 votes, but the other rows have 3; each row is a query and each column is a teacher; a missing vote is an empty cell; fix the row"},
+		"long row":           {labels, []byte("a,b,c\n0,1,2\n0,1,2,0,1\n0,1,2\n"), "row 3 has 5 votes, but the other rows have 3"},
+		"short last row":     {labels, []byte("0,1,2\n0,1"), "row 2 has 2 votes, but the other rows have 3"},
+		"odd first row":      {labels, []byte("0,1\n0,1,2\n0,1,2\n"), "row 1 has 2 votes, but the other rows have 3"},
 		"odd counts":         {counts, []byte("0,1,2\n0,1,2\n1\n"), "row 3 has 1 count, but the other rows have 3; each row is a query and each column is a class"},
-		"odd transposed":     {votes.Options{Classes: 3, Transpose: true}, []byte("0,1,2\n0,1,2\n1\n"), "row 3 has 1 label, but the other rows have 3; in a transposed file each row is a teacher"},
+		"odd transposed":     {votes.Options{Classes: 3, Transpose: true}, []byte("0,1,2\n0,1,2\n1\n"), "row 3 has 1 vote, but the other rows have 3; in a transposed file each row is a teacher"},
 		"wrong header":       {labels, []byte("q,a,b\n0,1\n"), "has 3 names in its header, but 2 cells in row 2"},
 		"row numbers":        {labels, []byte(",a,b\n0,1,1\n1,1,0\n"), `column 1 is named "", which means row numbers, not votes`},
 		"query numbers":      {labels, []byte("Query,label\n0,1\n1,1\n"), `column 1 is named "query", which means row numbers, not votes`},
@@ -64,7 +64,7 @@ func TestWhatIsWrongWithAFileIsSaid(t *testing.T) {
 		"far beyond":         {labels, []byte("0,1\n1e999,1\n"), "row 2, column 1 holds a vote outside the classes"},
 		"below":              {labels, []byte("0,1\n-2,1\n"), "row 2, column 1 holds a vote outside the classes"},
 		"long cell":          {labels, []byte("0,1\n" + strings.Repeat("1", 5000) + ",1\n"), "a cell of more than 4096 bytes"},
-		"open quote":         {labels, []byte("0,1\n\"1,1\n1,1\n"), "row 2 has 1 label"},
+		"open quote":         {labels, []byte("0,1\n\"1,1\n1,1\n"), "row 2 has 1 vote"},
 		"negative count":     {counts, []byte("1,1\n-1,1\n"), "row 2, column 1 holds a count outside the range"},
 		"missing count":      {counts, []byte("1,1\n1,\n"), "row 2, column 2 holds no number"},
 		"too many votes":     {counts, []byte("1,1\n5,5\n"), "the counts of query 1 (from 0) add up to more than the 9 teachers"},

@@ -189,7 +189,7 @@ func TestOneFileForEachTeacher(t *testing.T) {
 	require.Error(t, testkit.Err(open()))
 	require.Error(t, testkit.Err(votes.Open(context.Background(), []string{pattern}, votes.Options{Counts: true})))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "t3.csv"), []byte("2\n-1\n"), 0o600))
-	require.ErrorContains(t, testkit.Err(open(pattern)), "has 2 labels")
+	require.ErrorContains(t, testkit.Err(open(pattern)), "has 2 votes")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "t3.csv"), []byte("2\n-1\n7\n"), 0o600))
 	require.ErrorContains(t, testkit.Err(open(pattern)), "t3.csv: row 3, column 1 holds a vote outside the classes")
 }

@@ -110,7 +110,7 @@ func (c Config) newJob() (_ *job, err error) {
 	case c.Task.Pool.Len() == 0:
 		return nil, errors.New("no rows in Task.Pool")
 	case p != nil && !(p.Share > 0 && p.Share < 1):
-		return nil, fmt.Errorf("the share of private units for scoring the settings must be above 0 and below 1, not %v", p.Share)
+		return nil, fmt.Errorf("Private.Share %v: must be above 0 and below 1", p.Share)
 	}
 	units := run.Units{N: cmp.Or(c.Records, found), Noun: "private records"}
 	if err := errors.Join(units.Check(c.Delta), c.Law.Validate()); err != nil {

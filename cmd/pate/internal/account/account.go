@@ -173,8 +173,8 @@ func readSchedule(cmd *cobra.Command, path, from string) (accountant.Schedule, e
 	case is == filekind.Ledger:
 		return accountant.Schedule{}, shell.InputError(fmt.Errorf("%s is a ledger, not a list of events", path),
 			"a ledger already contains its events and their cost",
-			"to see the cost: pate ledger show "+shell.ShellWord(path)+"; for its events see the field \"events\" "+
-				"of pate ledger statement "+shell.ShellWord(path)+" --format json", "account")
+			"to see the cost: pate ledger show "+shell.ShellWord(path)+"; to see the events (field \"events\"): "+
+				"pate ledger statement "+shell.ShellWord(path)+" --format json", "account")
 	default:
 		if wrong := shell.WrongKind(path, "a list of events", "account", filekind.Events, filekind.JSON); wrong != nil {
 			return accountant.Schedule{}, wrong

@@ -152,7 +152,7 @@ func (f *tuneFlags) run(cmd *cobra.Command, g *shell.Globals) error {
 		runs = float64(max(2, len(cfg.Settings)))
 	}
 	if cfg.Law, err = parseLaw(f.law, runs); err != nil {
-		return shell.UsageError(tuneTopic, fmt.Errorf("--law %s with %v runs: %w", f.law, runs, err))
+		return shell.UsageError(tuneTopic, fmt.Errorf("--law %s: %w", f.law, err))
 	}
 	if err := cfg.Validate(); err != nil {
 		return tuneError(err)

@@ -34,10 +34,9 @@ func (f *labelFlags) checkPlanning(cmd *cobra.Command, planned bool) error {
 		return err
 	}
 	return &shell.CommandError{Code: shell.ExitUsage, What: errors.New("--calibrate-on: the plan would depend on private votes"),
-		Why: "ledger, labels and statement would reveal the plan, and epsilon does not cover what the plan reveals about " +
-			"the teachers",
-		Fix: "declare --teacher-accuracy from public data; or only look at the plan, by pate plan --calibrate-on; or " +
-			"continue with --force=calibration and release nothing from the run", Topic: "mechanisms"}
+		Why: "the ledger, the labels and the statement would reveal the plan, and epsilon does not cover this leak",
+		Fix: "declare --teacher-accuracy from public data; to see only the plan: pate plan --calibrate-on; to continue: " +
+			"--force=calibration, and release nothing from the run", Topic: "mechanisms"}
 }
 
 type refusalRemedies struct {

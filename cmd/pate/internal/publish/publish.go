@@ -67,8 +67,8 @@ func (f *publishFlags) check(g *shell.Globals, given func(string) bool, private 
 		shell.If(!drawn && f.ranges != "", "--ranges %s needs --pool %s, %s or %s", f.ranges, publish.PoolNone, publish.PoolMarginals,
 			publish.PoolTree),
 		shell.Positive(true, "epsilon", f.epsilon),
-		shell.If(!pate && f.size == 0, "--method %s needs --size N: noise and sampling are computed from a public "+
-			"approximate number of units in PRIVATE; --method pate needs no --size%s", f.method,
+		shell.If(!pate && f.size == 0, "--method %s needs --size N, the approximate number of units in PRIVATE; "+
+			"noise and sampling are computed from N, which becomes public; --method pate needs no --size%s", f.method,
 			map[bool]string{true: "; if the rows of PUBLIC have no labels, also give --class-names"}[!given("class-names") && !given("classes")]),
 		shell.If(f.method != publish.DPSGD && given("rows-per-unit"),
 			"--rows-per-unit needs --method dpsgd; other methods use all rows of a unit"),

@@ -225,8 +225,8 @@ var calls = regexp.MustCompile(`(--[a-z-]+ \S+: )stat \S+: |(^|: )stat `)
 
 var fields = strings.NewReplacer("Config.ClipNorm", "--clip", "Config.Steps", "--steps", "Config.LearningRate", "--learning-rate",
 	"Config.Momentum", "--momentum", "Config.SamplingProbability", "the sampling probability of --batch", "Config.FailureDelta", "--failure-delta",
-	"Accuracy must lie strictly", "the accuracy of a teacher must lie strictly",
-	"Sigma (in", "--sigma (in", "Sigma1 (in", "--sigma1 (in", "Sigma2 (in", "--sigma2 (in", "Scale (in", "--scale (in")
+	"Private.Share", "--score-share", "Accuracy must lie strictly", "the accuracy of a teacher must lie strictly",
+	"Sigma (m", "--sigma (m", "Sigma1 (m", "--sigma1 (m", "Sigma2 (m", "--sigma2 (m", "Scale (m", "--scale (m")
 
 func plain(text string) string {
 	text = packages.ReplaceAllString(text, "$1")
