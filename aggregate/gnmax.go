@@ -36,7 +36,7 @@ func gnmaxDescription() Description {
 		return NewGNMax(GNMaxConfig{Sigma: s.Values["sigma"], Queries: s.Queries})
 	}
 	return Description{
-		Name: "gnmax", Short: "largest count + Gaussian noise", Cost: "rho = 1/sigma^2",
+		Name: "gnmax", Short: "largest noisy count (Gaussian)", Cost: "rho = 1/sigma^2",
 		Parameters: []Parameter{noiseParameter("sigma", "noise on each count")},
 		New:        making(one),
 		Chances: func(s Setting, classes int, _ bool) (Chances, error) {

@@ -35,7 +35,7 @@ func lnmaxDescription() Description {
 		return NewLNMax(LNMaxConfig{Scale: s.Values["scale"], Queries: s.Queries})
 	}
 	return Description{
-		Name: "lnmax", Short: "largest count + Laplace noise", Cost: "epsilon = 2/scale, and rho = 1/scale^2",
+		Name: "lnmax", Short: "largest noisy count (Laplace)", Cost: "epsilon = 2/scale, and rho = 1/scale^2",
 		Parameters: []Parameter{noiseParameter("scale", "noise")},
 		New:        making(one),
 		Chances: func(s Setting, _ int, rough bool) (Chances, error) {

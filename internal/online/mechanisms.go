@@ -48,7 +48,7 @@ func limit(name, doc string, most, usual float64) aggregate.Parameter {
 // numberOfTeachers is the public number of teachers. Chosen noise that would hide their votes is refused. The
 // number may be 0 if the noise is given.
 func numberOfTeachers() aggregate.Parameter {
-	p := limit("teachers", "number of teachers; noise that hides their votes is refused", 1<<40, 0)
+	p := limit("teachers", "number of teachers; needed unless the noise is given", 1<<40, 0)
 	p.Min, p.Default, p.DefaultDoc = 0, func(int) float64 { return 0 }, "0"
 	return p
 }
@@ -86,11 +86,11 @@ func screenDescription() aggregate.Description {
 	return aggregate.Description{
 		Name: "screen", Short: "the public token while the votes do not contradict it, and otherwise as gnmax",
 		Parameters: []aggregate.Parameter{
-			noise("b1", "noise of the threshold of an epoch", 1.6), noise("b2", "noise of a question at the threshold", 2.54),
+			noise("b1", "noise of the threshold of an epoch", 1.6), noise("b2", "noise of each question in the threshold test", 2.54),
 			noise("sigma", "noise on each count", 1),
-			{Name: "threshold", Doc: "half of the lead of the public token, above which the token is the answer", Unit: "votes", Kind: "threshold",
+			{Name: "threshold", Doc: "threshold for half of the public token's lead", Unit: "votes", Kind: "threshold",
 				Max: 1 << 40, Whole: true, Default: func(int) float64 { return 0 }, DefaultDoc: "0"},
-			limit("failures", "questions of an epoch that the votes answer", 1<<30, 1),
+			limit("failures", "number of answers by votes that end an epoch", 1<<30, 1),
 			limit("epochs", "number of epochs, all of which are charged", 1<<30, 0), numberOfTeachers(),
 		},
 		New: making(func(s aggregate.Setting) (*tokens.Screen, error) {
@@ -111,8 +111,8 @@ func limitedDescription() aggregate.Description {
 		Parameters: []aggregate.Parameter{
 			{Name: "scale", Doc: "difference of counts that changes the odds by a factor of e", Unit: "votes", Kind: "scale",
 				Min: 0x1p-10, Max: 0x1p40},
-			limit("domain", "number of tokens with the most votes that may be the answer", 1<<16, 0),
-			limit("margin", "lead over the next token", 1<<40, 0),
+			limit("domain", "how many of the tokens with the most votes may be the answer", 1<<16, 0),
+			limit("margin", "votes by which declining leads the first token outside --domain", 1<<40, 0),
 		},
 		New: making(func(s aggregate.Setting) (*tokens.Limited, error) {
 			return tokens.NewLimited(tokens.LimitedConfig{Scale: s.Values["scale"], Domain: int(s.Values["domain"]),
@@ -129,7 +129,7 @@ func clippedDescription() aggregate.Description {
 	return aggregate.Description{
 		Name: "clipped", Short: "a token of a public list, by clipped log-probabilities of the teachers",
 		Parameters: []aggregate.Parameter{
-			{Name: "clip", Doc: "bound on a teacher's log-probability less the public one", Kind: "share", Min: 0x1p-10, Max: 1e6},
+			{Name: "clip", Doc: "bound on the difference between a teacher's and the public log-probability", Kind: "share", Min: 0x1p-10, Max: 1e6},
 			limit("teachers", "number of teachers, by which the sum is divided", 1<<30, 0),
 			{Name: "temperature", Doc: "temperature of the answers", Kind: "noise", Min: 0x1p-10, Max: 1e6},
 		},

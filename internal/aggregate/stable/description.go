@@ -37,7 +37,7 @@ func Descriptions() []aggregate.Description {
 			Name: MSvec, Short: "as stable-svt, with a new threshold after a refusal",
 			Cost: "epsilon = 2/lambda for each refusal, and a failure delta",
 			Parameters: []aggregate.Parameter{
-				noise("lambda", "noise of the threshold, and half of the noise of each query", ""),
+				noise("lambda", "noise of the threshold; each query has twice this noise", ""),
 				threshold(),
 				failures(),
 			},

@@ -287,13 +287,13 @@ type waivers []string
 
 func (w *waivers) addTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.Var(w, "force", "`LIST` of refusals to skip: noise, few, duplicates, checks, calibration (see above)")
+	flags.Var(w, "force", "refusals to skip (see above): noise (also without a LIST), few, duplicates, checks, calibration")
 	flags.Lookup("force").NoOptDefVal = waiveNoise
 	shell.Take("some", waivable...).Of(flags.Lookup("force"))
 }
 
 func (w *waivers) String() string { return strings.Join(*w, ",") }
-func (w *waivers) Type() string   { return "what" }
+func (w *waivers) Type() string   { return "LIST" }
 
 func (w *waivers) Set(list string) error {
 	for _, word := range strings.Split(list, ",") {
