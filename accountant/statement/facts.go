@@ -78,7 +78,7 @@ func (s *Statement) keepAudits() error {
 			continue
 		}
 		if a.Refuted {
-			return &fault.Error{What: "the audit refutes a claim about " + audited(a.Target), Why: "the ledger charges this claim",
+			return &fault.Error{What: "the audit refutes a claim about " + targetOf(a.Target), Why: "the ledger charges this claim",
 				Fix: "release nothing, and report the audit (SECURITY.md)", Check: true}
 		}
 		s.Audit = append(s.Audit, a)
@@ -90,20 +90,18 @@ func (s *Statement) keepAudits() error {
 	return nil
 }
 
-func audited(target string) string { return cmp.Or(target, "a program") }
+func targetOf(target string) string { return cmp.Or(target, "a program") }
 
-// Audited describes each audit in a sentence.
-func (s *Statement) Audited() (lines []string) {
+func (s *Statement) audited() (lines []string) {
 	for _, a := range s.Audit {
-		lines = append(lines, fmt.Sprintf("%s, by %s: ε is at least %s, and the claim is %s, at δ = %s", Plain(audited(a.Target)),
+		lines = append(lines, fmt.Sprintf("%s, by %s: ε is at least %s, and the claim is %s, at δ = %s", Plain(targetOf(a.Target)),
 			Plain(cmp.Or(a.Method, "runs of its command")),
 			digits(a.Lower), most(a.Epsilon), exact(a.Delta)))
 	}
 	return lines
 }
 
-// Useful describes the accuracy of each group of rows.
-func (s *Statement) Useful() (lines []string) {
+func (s *Statement) useful() (lines []string) {
 	for _, u := range s.Utility {
 		lines = append(lines, fmt.Sprintf("%s: %s %% of %d", Plain(u.Of), digits(float64(1000*u.Right/max(u.Rows, 1))/10), u.Rows))
 	}

@@ -196,8 +196,8 @@ func (s *Statement) WriteRegistry(w io.Writer) error {
 	if s.Destroyed != "" {
 		kept = strings.TrimSpace(kept + " Removed when this entry was written: " + Plain(s.Destroyed) + ".")
 	}
-	for _, f := range [][2]string{{"Utility", about.Utility}, {"Retention", kept}, {"Correct on public rows", strings.Join(s.Useful(), "; ")},
-		{"Audited alone, and not refuted, which is no proof", strings.Join(s.Audited(), "; ")}} {
+	for _, f := range [][2]string{{"Utility", about.Utility}, {"Retention", kept}, {"Correct on public rows", strings.Join(s.useful(), "; ")},
+		{"Audited alone, and not refuted, which is no proof", strings.Join(s.audited(), "; ")}} {
 		if f[1] != "" {
 			notes = append(notes, f[0]+": "+f[1])
 		}

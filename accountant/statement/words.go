@@ -1,24 +1,22 @@
 package statement
 
 import (
-	"bytes"
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"io"
 	"math"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
-	texttemplate "text/template"
 	"unicode"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/internal/buildinfo"
 	"github.com/pate-go/pate/internal/number"
+	"github.com/pate-go/pate/internal/template"
 )
 
 var (
@@ -39,9 +37,9 @@ type page struct {
 func (s *Statement) WriteMarkdown(w io.Writer) error {
 	escape := strings.NewReplacer("\\", "\\\\", "|", `\|`, "*", `\*`, "_", `\_`, "<", "&lt;", "`", "\\`",
 		"#", `\#`, "[", `\[`, "]", `\]`, "~", `\~`, "\n", " ")
-	t, err := texttemplate.New("page").Funcs(texttemplate.FuncMap{
+	t, err := template.Text("page", pageMarkdown, template.Funcs{
 		"next": next, "md": escape.Replace, "code": strings.NewReplacer("\n", " ", "```", "").Replace,
-	}).Parse(pageMarkdown)
+	})
 	if err != nil {
 		return fmt.Errorf("statement: %w", err)
 	}
@@ -50,7 +48,7 @@ func (s *Statement) WriteMarkdown(w io.Writer) error {
 
 // WriteHTML writes the statement as one self-contained HTML page that prints on one sheet.
 func (s *Statement) WriteHTML(w io.Writer) error {
-	t, err := template.New("page").Funcs(template.FuncMap{"next": next}).Parse(pageHTML)
+	t, err := template.HTML("page", pageHTML, template.Funcs{"next": next})
 	if err != nil {
 		return fmt.Errorf("statement: %w", err)
 	}
@@ -59,7 +57,7 @@ func (s *Statement) WriteHTML(w io.Writer) error {
 
 func next(i int) int { return i + 1 }
 
-func (s *Statement) write(w io.Writer, t interface{ Execute(io.Writer, any) error }) error {
+func (s *Statement) write(w io.Writer, t *template.Template) error {
 	s = s.printed()
 	p := page{Title: s.title(), About: s.about()}
 	p.Verdict, p.Alarm = s.verdict()
@@ -67,16 +65,15 @@ func (s *Statement) write(w io.Writer, t interface{ Execute(io.Writer, any) erro
 	if p.Sections, err = s.sections(); err != nil {
 		return err
 	}
-	var b bytes.Buffer
-	if err := t.Execute(&b, p); err != nil {
+	text, err := t.Fill("page", p)
+	if err != nil {
 		return fmt.Errorf("statement: %w", err)
 	}
 	comment, err := s.record().comment("<!-- ", " -->")
 	if err != nil {
 		return err
 	}
-	b.WriteString(comment)
-	_, err = w.Write(seal(b.Bytes()))
+	_, err = w.Write(seal([]byte(text + comment)))
 	return err
 }
 
@@ -240,17 +237,17 @@ func (s *Statement) sections() ([]section, error) {
 	if s.Pure {
 		orders = append(orders, "infinity")
 	}
-	t, err := texttemplate.New("words").Funcs(texttemplate.FuncMap{
+	t, err := template.Text("words", words, template.Funcs{
 		"exact": func(x any) string { return exact(reflect.Indirect(reflect.ValueOf(x)).Float()) },
 		"up":    func(x any) string { return up(reflect.Indirect(reflect.ValueOf(x)).Float()) },
 		"rate":  func(x float64) string { return digits(100*x) + " %" },
 		"plain": Plain, "row": row, "percent": percent, "plural": plural, "quoted": quoted,
-	}).Parse(words)
+		"file": func(r Released) string { return strings.TrimPrefix(r.Name+": "+r.SHA256, ": ") },
+	})
 	if err != nil {
 		return nil, fmt.Errorf("statement: %w", err)
 	}
-	var b strings.Builder
-	err = t.Execute(&b, struct {
+	text, err := t.Fill("words", struct {
 		*Statement
 		Each                                            []*Statement
 		Carried, Replaced, Filter, Losses, Seeded, Held bool
@@ -258,17 +255,19 @@ func (s *Statement) sections() ([]section, error) {
 		Sum                                             float64
 		AtOrders                                        string
 		Guesses                                         int
+		Audited, Useful                                 []string
 	}{
 		Statement: s, Each: s.each(), Replaced: s.Relation == accountant.ReplaceOne, Filter: s.Mode == ledger.Filter,
 		Carried: s.Unit == "id" || strings.HasSuffix(s.Unit, "_id") || strings.HasSuffix(s.Unit, "ID"),
 		Losses:  s.Mode != ledger.Filter && s.Accountant == string(accountant.ByPLD), Seeded: s.seeded(),
 		Held: s.Compared != nil && *s.Compared, Composed: s.epsilon() < sum*(1-1e-9), Sum: sum,
 		AtOrders: strings.Join(orders, ", "), Guesses: int(math.Min(1000, math.Ceil(1000*s.Attacker.Right))),
+		Audited: s.audited(), Useful: s.useful(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("statement: %w", err)
 	}
-	return layout(b.String()), nil
+	return layout(text), nil
 }
 
 func row(cells ...any) string {

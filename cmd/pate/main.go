@@ -100,7 +100,6 @@ func newRootCommand(g *shell.Globals) *cobra.Command {
 	shell.UseOwnHelpCommand(root)
 	root.SetFlagErrorFunc(shell.SuggestFlag)
 	root.Version = buildinfo.Read().String()
-	root.SetVersionTemplate("pate {{.Version}}\n")
 	for _, group := range []struct {
 		title    string
 		commands []*cobra.Command

@@ -2,13 +2,13 @@ package report
 
 import (
 	"fmt"
-	"html/template"
 	"math"
 	"slices"
 
 	"github.com/pate-go/pate/experiments"
 	"github.com/pate-go/pate/internal/figure"
 	"github.com/pate-go/pate/internal/number"
+	"github.com/pate-go/pate/internal/template"
 )
 
 func colours(r *experiments.Result) map[string]int {
@@ -113,7 +113,7 @@ func standardError(row experiments.Row) float64 {
 	return math.Hypot(row.StandardError, *row.SD/math.Sqrt(float64(len(row.Runs))))
 }
 
-func labelCharts(r *experiments.Result) []template.HTML {
+func labelCharts(r *experiments.Result) []template.Markup {
 	halves := []figure.Size{
 		{Class: "wide", Width: 425, Height: 280, Left: 46, Right: 158, Font: 12},
 		{Class: "narrow", Width: 350, Height: 270, Left: 34, Right: 156, Font: 11},
@@ -138,7 +138,7 @@ func labelCharts(r *experiments.Result) []template.HTML {
 	low, high := span(answered.Lines)
 	answered.Y = figure.Axis{Low: max(0.9, low/1.25), High: max(2, high*1.25), Log: true}
 	right.Y = percents(right.Lines)
-	return []template.HTML{answered.HTML(halves...), right.HTML(halves...)}
+	return []template.Markup{answered.HTML(halves...), right.HTML(halves...)}
 }
 
 func labelError(r *experiments.Result, row experiments.Row) float64 {

@@ -3,7 +3,6 @@ package report
 import (
 	_ "embed"
 	"fmt"
-	"html/template"
 	"io"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/internal/table"
+	"github.com/pate-go/pate/internal/template"
 )
 
 //go:embed page.html
@@ -23,18 +23,18 @@ type page struct {
 	Methods       [][]string // cells of Table
 	Header        []string
 	Advice        []advice
-	Use, Protects string        // the first sentences
-	Accuracy      template.HTML // for a sweep
-	Dots          []dot         // for one target
-	Labels        []template.HTML
+	Use, Protects string          // the first sentences
+	Accuracy      template.Markup // for a sweep
+	Dots          []dot           // for one target
+	Labels        []template.Markup
 	Falls         []waterfall
 	ClassTables   []classTable
-	Gaps          template.HTML // private
+	Gaps          template.Markup // private
 	Repeat        string
 }
 
 func writePage(w io.Writer, r *experiments.Result, repeat string) error {
-	t, err := template.New("page").Funcs(template.FuncMap{
+	t, err := template.HTML("page", pageSource, template.Funcs{
 		"percent":  percent,
 		"short":    func(x float64) string { return number.Digits(x, 4) },
 		"up":       claim,
@@ -48,7 +48,7 @@ func writePage(w io.Writer, r *experiments.Result, repeat string) error {
 		"targets":  targetList,
 		"at":       targetCell,
 		"several":  func(r *experiments.Result) bool { return len(r.EpsilonTargets) > 1 },
-	}).Parse(pageSource)
+	})
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
@@ -69,7 +69,11 @@ func writePage(w io.Writer, r *experiments.Result, repeat string) error {
 	if r.Diagnostics != nil {
 		p.Gaps = gapFigure(r, "").HTML(figure.Size{Width: 640, Height: 390, Left: 52, Right: 12, Font: 14})
 	}
-	if err := t.Execute(w, p); err != nil {
+	text, err := t.Fill("page", p)
+	if err == nil {
+		_, err = io.WriteString(w, text)
+	}
+	if err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
 	return nil

@@ -6,12 +6,14 @@ import (
 	"cmp"
 	_ "embed"
 	"fmt"
-	"html/template"
+	"html"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/pate-go/pate/internal/template"
 )
 
 type Figure struct {
@@ -46,12 +48,12 @@ type Size struct {
 
 // HTML returns the plot once for each of the given sizes. The style sheet of the page must define the classes
 // of colours and sizes.
-func (f Figure) HTML(sizes ...Size) template.HTML {
+func (f Figure) HTML(sizes ...Size) template.Markup {
 	var b strings.Builder
 	for _, s := range sizes {
 		f.draw(&b, s)
 	}
-	return template.HTML(b.String())
+	return template.Markup(b.String())
 }
 
 // SVG returns the plot as an SVG file that includes a style sheet. The plot is wide enough for the longest
@@ -85,10 +87,10 @@ func (f Figure) draw(b *strings.Builder, s Size) {
 	}
 	top, bottom, right := 10.0, s.Height-s.Font*3, s.Width-s.Right
 	words := func(class, anchor string, x, y float64, words string) {
-		fmt.Fprintf(b, `<text class="%s" x="%.1f" y="%.1f" text-anchor="%s">%s</text>`, class, x, y, anchor, template.HTMLEscapeString(words))
+		fmt.Fprintf(b, `<text class="%s" x="%.1f" y="%.1f" text-anchor="%s">%s</text>`, class, x, y, anchor, html.EscapeString(words))
 	}
 	fmt.Fprintf(b, `<svg class="chart %s" viewBox="0 0 %g %g" width="%g" height="%g" font-size="%g" role="img" aria-label="%s">`,
-		s.Class, s.Width, s.Height, s.Width, s.Height, s.Font, template.HTMLEscapeString(f.Title))
+		s.Class, s.Width, s.Height, s.Width, s.Height, s.Font, html.EscapeString(f.Title))
 	for _, above := range [][2]string{{"mark", f.Mark}, {"tick", f.Y.Label}} {
 		if above[1] != "" {
 			words(above[0], "start", 4, top+s.Font*0.6, above[1])

@@ -9,13 +9,16 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"text/template/parse"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/internal/table"
+	"github.com/pate-go/pate/internal/template"
 	"github.com/pate-go/pate/internal/testkit"
 )
 
@@ -228,11 +231,17 @@ func TestTexts(t *testing.T) {
 		require.NotEmpty(t, m.Short, m.Name)
 		require.NotEmpty(t, m.Long, m.Name)
 		told, given, named := make(map[string]bool), make(map[string]bool), make(map[string]bool)
+		trees := make(map[string]*parse.Tree)
+		for _, s := range slices.Concat(shared.sections, own.sections) {
+			for name, body := range map[string]string{s.id: s.body, headingOf(s.id): s.heading} {
+				trees[name] = testkit.Must(parse.Parse(name, body, "", "", map[string]any{"eq": 0}))[name]
+			}
+		}
 		for _, inputs := range append([]map[string]string{nil}, branches[m.Name]...) {
 			l, err := m.lesson(inputs, Options{Seed: 7, Delta: 1e-5})
 			require.NoError(t, err, "%s %v", m.Name, inputs)
 			for id := range l.told {
-				names(l.text, id, told, named)
+				names(trees, id, told, named)
 			}
 			for name := range l.values {
 				given[name] = true
@@ -261,27 +270,36 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-func names(all phrases, id string, told, named map[string]bool) {
+func names(all map[string]*parse.Tree, id string, told, named map[string]bool) {
 	told[id] = true
-	var walk func(list []phrase)
-	walk = func(list []phrase) {
-		for _, one := range list {
-			if one.value != "" {
-				named[one.value] = true
+	var walk func(node parse.Node)
+	branch := func(b *parse.BranchNode) {
+		walk(b.Pipe)
+		walk(b.List)
+		walk(b.ElseList)
+	}
+	walk = func(node parse.Node) {
+		switch n := node.(type) {
+		case *parse.ListNode:
+			for i := 0; n != nil && i < len(n.Nodes); i++ {
+				walk(n.Nodes[i])
 			}
-			if one.other != "" {
-				names(all, one.other, told, named)
+		case *parse.ActionNode:
+			walk(n.Pipe)
+		case *parse.PipeNode:
+			for _, arg := range n.Cmds[0].Args {
+				walk(arg)
 			}
-			for _, c := range one.cases {
-				if c.value != "" {
-					named[c.value] = true
-				}
-				walk(c.then)
-			}
+		case *parse.FieldNode:
+			named[n.Ident[0]] = true
+		case *parse.TemplateNode:
+			names(all, n.Name, told, named)
+		case *parse.IfNode:
+			branch(&n.BranchNode)
 		}
 	}
-	walk(all[id])
-	walk(all[headingOf(id)])
+	walk(all[id].Root)
+	walk(all[headingOf(id)].Root)
 }
 
 func TestTextsThatAreWrong(t *testing.T) {
@@ -295,13 +313,12 @@ func TestTextsThatAreWrong(t *testing.T) {
 	for body, says := range map[string]string{
 		"With {{.sigam}}.":                        "sigam",
 		"{{if .sigam}}a{{end}}b":                  "sigam",
-		"With {{.sigma}.":                         "what does",
+		"With {{.sigma}.":                         "bad character",
 		"{{template \"nothing\" .}}":              "nothing",
-		"{{range .sigma}}a{{end}}":                "what does",
-		"{{if .sigma}}a":                          "no {{end}}",
-		"{{if .sigma}}a{{else}}b{{else}}c{{end}}": "no {{end}}",
-		"{{if .sigma 20}}a{{end}}":                "what does",
-		"a{{end}}":                                "without if",
+		"{{if .sigma}}a":                          "unexpected EOF",
+		"{{if .sigma}}a{{else}}b{{else}}c{{end}}": "expected end",
+		"{{if .sigma 20}}a{{end}}":                "not supported",
+		"a{{end}}":                                "unexpected {{end}}",
 		"":                                        "empty",
 		"One.\n\nTwo.":                            "one paragraph",
 		"One.\n\n    a\n\n$$a$$\n\nTwo.":          "one paragraph",
@@ -323,7 +340,7 @@ func TestTextsThatAreWrong(t *testing.T) {
 	require.ErrorContains(t, lesson("mode", "clip"), "mode.md")
 }
 
-func parseSections(bodies ...string) (phrases, error) {
+func parseSections(bodies ...string) (*template.Template, error) {
 	var own text
 	for _, body := range bodies {
 		own.sections = append(own.sections, section{id: "s", heading: "Heading", body: body})

@@ -12,6 +12,7 @@ import (
 	"github.com/pate-go/pate/accountant/theorems"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/mathx"
+	"github.com/pate-go/pate/internal/template"
 	"github.com/pate-go/pate/rng"
 )
 
@@ -55,7 +56,7 @@ type lesson struct {
 	inputs map[string]string
 	key    rng.Key
 	delta  float64
-	text   phrases
+	text   *template.Template
 	values map[string]any
 	told   map[string]bool // sections used
 }
@@ -71,18 +72,22 @@ func newLesson(name string, inputs map[string]string, o Options) *lesson {
 
 func (l *lesson) let(name string, value any) {
 	if x, ok := value.(float64); ok {
-		value = short(x)
+		value = shortened(x)
 	}
 	l.values[name] = value
 }
 
 func (l *lesson) execute(name string) string {
-	var b strings.Builder
-	if err := l.text.fill(&b, name, l.values); err != nil {
+	text, err := l.text.Fill(name, l.values)
+	if err != nil {
 		Must(0, fmt.Errorf("learn: %s: %w", l.Mechanism, err))
 	}
-	return b.String()
+	return text
 }
+
+type shortened float64
+
+func (x shortened) String() string { return short(float64(x)) }
 
 func (l *lesson) section(id string) (heading, words string, f *Formula) {
 	l.told[id] = true

@@ -7,7 +7,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"html/template"
 	"io"
 	"io/fs"
 	"os"
@@ -21,6 +20,7 @@ import (
 	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/internal/student/published"
 	"github.com/pate-go/pate/internal/teachers/training"
+	"github.com/pate-go/pate/internal/template"
 	"github.com/pate-go/pate/run"
 	"github.com/pate-go/pate/student"
 	"github.com/pate-go/pate/teachers/label"
@@ -182,14 +182,18 @@ func (j *job) report(r *Report, files ...string) error {
 		}
 		r.Files = append(r.Files, File{name, fmt.Sprintf("%x", sha256.Sum256(text))})
 	}
-	t, err := template.New("report").Parse(page)
+	t, err := template.HTML("report", page, nil)
 	if err != nil {
 		return err
 	}
 	return j.write(reportFile, func(w io.Writer) error {
-		return t.Execute(w, map[string]any{"R": r, "Classes": strings.Join(r.Classes, ", "),
+		text, err := t.Fill("report", map[string]any{"R": r, "Classes": strings.Join(r.Classes, ", "),
 			"LabelsFor": map[bool]string{true: nearby.ForTraining}[r.Method == Nearest],
 			"Epsilon":   number.DigitsUp(r.Epsilon, 5), "Held": r.Held.Percent(), "Constant": r.Held.Constant(r.Released)})
+		if err == nil {
+			_, err = io.WriteString(w, text)
+		}
+		return err
 	})
 }
 

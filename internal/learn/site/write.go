@@ -1,11 +1,9 @@
 package site
 
 import (
-	"bytes"
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"io"
 	"net/http"
 	"path/filepath"
@@ -13,6 +11,7 @@ import (
 
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/learn/page"
+	"github.com/pate-go/pate/internal/template"
 )
 
 // File returns the course as one HTML file that contains everything.
@@ -156,7 +155,7 @@ func show(number int, c page.Chapter, stills bool) (shown, error) {
 
 type document struct {
 	Title    string
-	Style    template.CSS
+	Style    template.Markup
 	Chapters []shown
 	All      []page.Chapter // for the list of chapters
 	First    bool           // begins with the page of words
@@ -165,8 +164,8 @@ type document struct {
 }
 
 func (d document) write(chapters []page.Chapter) ([]byte, error) {
-	funcs := template.FuncMap{
-		"svg":  func(s string) template.HTML { return template.HTML(s) }, // #nosec: package page escapes
+	funcs := template.Funcs{
+		"svg":  func(s string) template.Markup { return template.Markup(s) }, // #nosec: package page escapes
 		"plus": func(i, j int) int { return i + j },
 		"json": func(v any) (string, error) { b, err := json.Marshal(v); return string(b), err },
 		"link": func(name string) string {
@@ -179,16 +178,16 @@ func (d document) write(chapters []page.Chapter) ([]byte, error) {
 			return "#" + name
 		},
 	}
-	t, err := template.New("course").Funcs(funcs).Parse(courseHTML)
+	t, err := template.HTML("course", courseHTML, funcs)
 	if err != nil {
 		return nil, fmt.Errorf("site: %w", err)
 	}
-	d.All, d.Style = chapters, template.CSS(styleCSS)
-	var b bytes.Buffer
-	if err := t.Execute(&b, d); err != nil {
+	d.All, d.Style = chapters, template.Markup(styleCSS)
+	text, err := t.Fill("course", d)
+	if err != nil {
 		return nil, fmt.Errorf("site: %w", err)
 	}
-	return b.Bytes(), nil
+	return []byte(text), nil
 }
 
 //go:embed code.txt

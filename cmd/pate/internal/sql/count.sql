@@ -78,7 +78,7 @@ SELECT ROW_NUMBER() OVER (ORDER BY q) - 1 AS query, q FROM pool ORDER BY q;{{end
 {{- else if eq .Dialect "bigquery"}}--    put your bucket in place of BUCKET; an ordered export is one file
 {{- else if eq .Dialect "snowflake"}}--    then GET @~/{{.File}} file://.
 {{- end}}
-{{- if not .Pool}}{{if ne .Dialect "duckdb"}}
+{{- if not .Pool}}{{if not (eq .Dialect "duckdb")}}
 {{end}}--    Queries on which nobody voted are not there, which a vote can change: name the table
 --    of all public queries with --pool-table, unless every teacher votes on all of them.
 {{- end}}{{end}}

@@ -12,11 +12,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/template"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/internal/template"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -111,16 +111,20 @@ type count struct {
 }
 
 func (c count) part(name string) (string, error) {
-	t, err := template.New("").Funcs(template.FuncMap{"column": c.column, "table": c.table}).Parse(source)
+	t, err := template.Text("", source, template.Funcs{"column": c.column, "table": c.table})
 	if err != nil {
 		return "", err
 	}
-	var out strings.Builder
-	err = t.ExecuteTemplate(&out, name, c)
-	return out.String() + "\n", err
+	text, err := t.Fill(name, struct {
+		count
+		Values    []string
+		Masks     []mask
+		ClassFlag string
+	}{c, c.values(), c.masks(), c.classFlag()})
+	return text + "\n", err
 }
 
-func (c count) Values() []string {
+func (c count) values() []string {
 	out := make([]string, len(c.Classes))
 	for i, name := range c.Classes {
 		out[i] = name
@@ -139,7 +143,7 @@ const (
 	maxMasks = 16 // per query
 )
 
-func (c count) Masks() []mask {
+func (c count) masks() []mask {
 	if !c.bits || c.Teachers > maxMasks*bitsEach {
 		return nil
 	}
@@ -150,7 +154,7 @@ func (c count) Masks() []mask {
 	return masks
 }
 
-func (c count) ClassFlag() string {
+func (c count) classFlag() string {
 	if !c.Words {
 		return fmt.Sprintf("--classes %d", len(c.Classes))
 	}
