@@ -118,13 +118,13 @@ func (f *flags) ask(cmd *cobra.Command, path string) (report, error) {
 		return report{}, err
 	}
 	var foreign []string
-	cmd.LocalNonPersistentFlags().Visit(func(flag *pflag.Flag) {
-		if !slices.Contains([]string{"out", "labels", "probability", "public-rows", "format"}, flag.Name) {
+	cmd.LocalNonPersistentFlags().VisitAll(func(flag *pflag.Flag) { // Visit finds none of a set that cobra made
+		if flag.Changed && !slices.Contains([]string{"out", "labels", "embeddings", "probability", "public-rows", "format"}, flag.Name) {
 			foreign = append(foreign, "--"+flag.Name)
 		}
 	})
 	if foreign != nil {
-		return report{}, shell.UsageError("", fmt.Errorf("%s: for models of DP-SGD; a student finds its columns itself", foreign[0]))
+		return report{}, shell.UsageError("", fmt.Errorf("%s is for DP-SGD models; a student finds its columns itself", foreign[0]))
 	}
 	return f.askStudent(cmd.Context(), path, m)
 }
