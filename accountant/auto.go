@@ -40,7 +40,7 @@ type AutoConfig struct {
 func (c AutoConfig) NewAccount() (Accountant, error) { return NewAuto(c) }
 
 // Auto accounts for a run whose events are all fixed before its first output. It returns the smaller bound of
-// [RDP] and [PLD], which is valid because no output influences the choice.
+// [RDP] and [PLD]. The smaller bound is valid because both bounds hold for fixed events.
 //
 // Auto is not a filter. If outputs decide when a run stops, the bound is wrong: use the mode Filter of
 // package ledger.

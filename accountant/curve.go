@@ -247,7 +247,7 @@ func karyCurve(eps float64, categories int64) curve {
 const maxWithoutReplacement = 512
 
 // The moment of integer order a is at most 1 + sum_{j>=2} C(a,j) q^j t_j (Wang, Balle, Kasiviswanathan 2019,
-// Theorem 9).
+// Theorem 9). Here q is the sampled fraction, and t_j depends on the mechanism.
 
 // withoutReplacement bounds a mechanism on a random subset of fixed size under replace-one.
 type withoutReplacement struct {
@@ -275,7 +275,7 @@ func withoutReplacementCurve(q float64, e Event) curve {
 	}
 }
 
-// generalTerm returns log t_j for any mechanism. Term j of the moment bound is C(a,j) q^j t_j.
+// For any mechanism, generalTerm returns the log of the factor t_j in term j of the moment bound.
 func generalTerm(inner curve, j int) float64 {
 	// t_j is e^{(j-1) eps(j)} min(2, (e^{eps(inf)}-1)^j). For j = 2, t_j is also at most 4 (e^{eps(2)} - 1).
 	r := inner(float64(j))
@@ -320,7 +320,7 @@ func newRatioMoments(sigma float64) *ratioMoments {
 	return &ratioMoments{sigma: sigma, even: []float64{0}}
 }
 
-// logTerm returns log t_j for Gaussian noise. Term j of the moment bound is C(a,j) q^j t_j.
+// For Gaussian noise, logTerm returns the log of the factor t_j in term j of the moment bound.
 func (m *ratioMoments) logTerm(j int) float64 {
 	// The term is t_j = min(4 sqrt(B(lo) B(hi)), 2 E r^j). The orders lo and hi are the even orders next to
 	// j, and B(l) = E |r-1|^l (Wang et al. 2019, Proposition 11 and Theorem 27).

@@ -26,20 +26,20 @@
 // delta)-indistinguishable in both directions. [Relation] defines neighbours. The caller defines the privacy
 // unit: a record or a user.
 //
-// A mechanism has the cost (curve, failure) if it meets one of two conditions. Condition 1: for every ordered
-// pair of neighbours, with output distributions P and Q, there is a set S of outputs. P(S) is at least
-// 1 - failure, and the sum of P^a Q^(1-a) over S is at most e^((a-1) curve(a)) for every a > 1. Condition 2:
-// P and Q are mixtures as in [WithFailure]. Every mechanism with an (epsilon, delta) guarantee in both
-// directions meets condition 2. Under composition the curves add up, and so do the failures. [Improved]
-// converts the sums to (epsilon, delta).
+// A mechanism has the cost (curve, failure) if it meets one of two conditions. Let P and Q be the output
+// distributions on an ordered pair of neighbours. Condition 1: for every pair, some set S of outputs has
+// P(S) >= 1 - failure and sum_S P^a Q^(1-a) <= e^((a-1) curve(a)) for every order a > 1. Condition 2: P and Q
+// are mixtures as in [WithFailure]. Every mechanism with an (epsilon, delta) guarantee in both directions
+// meets condition 2. Under composition the curves add up, and so do the failures. [Improved] converts the
+// sums to (epsilon, delta).
 //
 // # The order may be adaptive
 //
 // Let every step be drawn from a fixed multiset of mechanisms, each used once. Let earlier outputs choose the
 // next mechanism. Then the product of the mechanisms' dominating pairs dominates the run. The proof is by
 // induction on the number of remaining mechanisms. Let the first output y have distributions p and q. Let the
-// remaining steps, conditioned on y, have distributions P_y and Q_y. The hockey-stick divergence of the whole
-// run at ratio g is
+// remaining steps, conditioned on y, have distributions P_y and Q_y. Let H(P, Q; g) be the hockey-stick
+// divergence at ratio g, the integral of (P - g Q)_+. The divergence of the whole run at ratio g is
 //
 //	integral (p(y) P_y - g q(y) Q_y)_+ = integral p(y) H(P_y, Q_y; g q(y)/p(y)).
 //
@@ -65,6 +65,6 @@
 //
 // The arithmetic is float64, not interval arithmetic. Exact curves have a relative error of 3e-13, for noise
 // up to 1e9 and orders from 1 + 1e-6 to 10^6. Tests compare these curves with 96-digit arithmetic. Composed
-// divergences are multiplied by 1 + 2e-12, which also covers the rounding of a sum over 10^4 different
+// divergences are multiplied by 1 + 2e-12. The factor also covers the rounding of a sum over 10^4 different
 // events. A conversion adds its largest possible cancellation error.
 package accountant

@@ -39,8 +39,8 @@ const attained, bounded = true, false
 type (
 	checked interface{ check() error }
 	curved  interface{ curve() curve }
-	// sampledAs returns additive noise or PureDP in place of the leaf. This event dominates the leaf, with
-	// and without sampling. The second result is true if both events cost the same.
+	// sampledAs returns additive noise or PureDP to replace the event inside a sample. The event costs at
+	// most as much as the result inner, with and without sampling. If same is true, the costs are equal.
 	sampleable interface {
 		sampledAs() (inner Event, same bool)
 	}
@@ -52,12 +52,12 @@ type (
 	}
 	// pair returns a pair of distributions that dominates one run of a leaf.
 	paired interface{ pair() (pld.Pair, error) }
-	// pairs adds several pairs that together dominate n runs of a leaf.
+	// pairs adds to s several pairs of distributions that together dominate n runs of the event.
 	severalPairs interface {
 		pairs(s *pld.Sum, n int64) error
 	}
-	// attained adds a lower bound to s: a pair that some mechanism of this event type attains. If the
-	// dominating pair is attained, the method adds nothing and returns true.
+	// attained adds to s pairs of distributions that bound the cost of n runs from below. If some mechanism
+	// of the event type attains the dominating pair, attained adds nothing and returns true.
 	attaining interface {
 		attained(s *pld.Sum, n int64) (dominating bool)
 	}

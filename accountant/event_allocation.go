@@ -40,11 +40,11 @@ type BallsInBins struct {
 // A record can be drawn in ceil(Steps/Bands) steps. These steps are at least Bands apart, so no row of C is
 // nonzero in two of their columns. So each of these steps is a Gaussian step on a Poisson sample.
 
-// BandedMatrix is DP-SGD with noise C^-1 z, which is correlated over the steps. The matrix C is lower
-// triangular with at most Bands bands (Choquette-Choo et al. 2023). Every record belongs permanently to one
-// of Bands partitions, independently of other records. Step i uses only partition i mod Bands. Each record of
-// this partition is included independently with the same Probability. If all partitions have the same size,
-// Probability is Bands * B/n for an expected batch size of B out of n records.
+// BandedMatrix is DP-SGD whose noise is correlated over the steps: C^-1 z for independent Gaussian noise z.
+// The matrix C is lower triangular with at most Bands bands (Choquette-Choo et al. 2023). Every record
+// belongs permanently to one of Bands partitions, independently of other records. Step i uses only partition
+// i mod Bands. Each record of this partition is included independently with the same Probability. If all
+// partitions have the same size, Probability is Bands * B/n for an expected batch size of B out of n records.
 type BandedMatrix struct {
 	Bands       int64   `json:"bands" in:"1"`                 // in [1, Steps]
 	Steps       int64   `json:"steps" in:"1" atleast:"Bands"` // >= 1
@@ -114,7 +114,7 @@ func (e RandomAllocation) sigma() float64 {
 	return noise.NoiseMultiplier
 }
 
-// The methods curve, pairs and attained require that Event is a Gaussian, as after flatten.
+// The methods curve, pairs and attained require that Event is a Gaussian. The method flatten ensures this.
 func (e RandomAllocation) curve() curve {
 	if e.sigma() == 0 {
 		return infiniteCurve
@@ -193,8 +193,8 @@ func (e BandedMatrix) flatten(t *terms, count int64) {
 	t.flatten(PoissonSampled{e.Probability, Gaussian{e.NoiseMultiplier}}, runs)
 }
 
-// By convexity, the curve of one Gaussian step is an upper bound. Only this bound is used if the order is
-// above maxAllocationOrder or the noise multiplier is below 1/4.
+// By convexity, a RandomAllocation with K = 1 costs at most as much as one Gaussian step. Only this bound is
+// used if the order is above maxAllocationOrder or the noise multiplier is below 1/4.
 const maxAllocationOrder = 256
 
 // allocationMoments are log E_Q R^a and log E_Q R^(1-a) at integer orders a. R = P/Q is the likelihood ratio
