@@ -80,7 +80,7 @@ func share(c Config, delta float64) float64 {
 	return delta
 }
 
-// penalty returns epsilon at delta minus the divergence at order a, rounded up.
+// penalty returns epsilon - divergence at order a, rounded up, where epsilon is for the given delta.
 func penalty(a, delta float64) (float64, error) {
 	if math.IsInf(a, 1) {
 		return 0, nil
@@ -98,7 +98,7 @@ func penalty(a, delta float64) (float64, error) {
 	}
 }
 
-// chargeOf returns the charge for the JSON of an event. The caller cannot change the decoded event later.
+// chargeOf returns the charge for the JSON of an event.
 func (b *balance) chargeOf(text []byte) (*charge, error) {
 	if c, ok := b.byText[string(text)]; ok {
 		return c, nil
@@ -167,8 +167,8 @@ func (b *balance) divergence(i int, more float64) float64 {
 	return (b.sum[i] + b.carry[i] + more) * (1 + sumSlack)
 }
 
-// onOrders returns the least epsilon over the orders, for all reservations and the charge more (nil: none).
-// In mode Filter, this epsilon is no guarantee.
+// onOrders returns the least epsilon over the orders, for all reservations and one further charge. Without a
+// further charge, more is nil. In mode Filter, this epsilon is no guarantee.
 func (b *balance) onOrders(more *charge) (float64, error) {
 	failure, curve := b.failure, []float64(nil)
 	if more != nil {

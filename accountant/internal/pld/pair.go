@@ -83,8 +83,7 @@ func DiscreteGaussian(sigma float64, coordinates int64) Pair {
 // Allocation returns an upper bound: the pair of one Gaussian step. Its epsilon is in the hundreds or more.
 const LeastAllocated = 0.05
 
-// Allocation returns the pair of Gaussian noise on several steps, one of which, chosen at random, has the
-// record.
+// Allocation returns the pair of Gaussian noise on several steps. One step, chosen at random, has the record.
 func Allocation(steps int64, sigma float64) Pair {
 	if steps == 1 || sigma < LeastAllocated {
 		return Gaussian(sigma, 1)

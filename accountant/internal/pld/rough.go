@@ -101,7 +101,7 @@ func (e exponential) roughLaw() roughLaw {
 
 // widths allows wide cells where the distribution tilted by lambda has little mass. The error of a cell is
 // about its tilted mass times its squared width, so the best width is proportional to density^(-1/3). If rare
-// losses determine the result (rare is set), cells are also narrow relative to their loss.
+// is set (rare losses determine the result), the width is also limited in proportion to the loss.
 func (s roughLaw) widths(lambda, h float64, rare bool) gridWidths {
 	n := len(s.loss)
 	dens := make([]float64, n)

@@ -35,7 +35,7 @@ func (s sampledLaplace) anchor(h float64) float64 {
 	})
 }
 
-// lattice returns the offset and the step, about h, of a grid. The largest loss is a grid point.
+// lattice returns the offset and the step of a grid. The step is about h. The largest loss is a grid point.
 func (s sampledLaplace) lattice(h float64, merge bool) (off, step float64) {
 	off, hi := s.span()
 	step = (hi - off) / math.Max(1, math.Ceil((hi-off)/h-1e-9))
@@ -88,7 +88,7 @@ func (s sampledLaplace) cells(off, h float64, merge bool, width gridWidths) *cel
 	return c
 }
 
-// half returns a half of the cell [a, b] of losses. Before sampling, the losses of the half are [from, to].
+// half returns one half of the cell [a, b]. The ends `from` and `to` of the half are losses before sampling.
 func (s sampledLaplace) half(from, to, a, b float64) halfCell {
 	if to <= from {
 		return halfCell{scale: math.Inf(-1)}

@@ -29,7 +29,8 @@ type several struct {
 	lean         float64 // factor of the odds c/(1-c) in f
 }
 
-// leaning chooses lean. A lean below 1 improves the bound if a few large ratios determine delta.
+// leaning returns a copy of s with field lean chosen for a high bound. A lean below 1 improves the bound if a
+// few large ratios determine delta.
 func (s several) leaning(ctx context.Context, reverse bool, logDelta float64) several {
 	best, most := s, 0.0
 	for s.lean = 1; s.lean > 1e-5; s.lean /= math.E {
@@ -60,7 +61,7 @@ const (
 	leastSeveral, mostSeveral, severalOutcomes = 1 << 14, 1 << 18, 1 << 12
 )
 
-// depths lists the tails for which distributions are tilted, each as -log of its probability.
+// depths returns -log(p) for each tail probability p at which a distribution is tilted.
 func (s several) depths(logDelta float64) []float64 {
 	// A Fourier transform has large errors at rare outcomes. If delta is small, a tilt towards these outcomes
 	// makes their masses accurate.

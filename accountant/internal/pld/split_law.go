@@ -136,8 +136,8 @@ func (a *allocation) newSplit(h, tail float64) *splitLaw {
 	return l
 }
 
-// ratios returns the masses of a cell [from, to] of likelihood ratios. The masses left and right, for the
-// ends of the cell, are under Q. The total mass is under P.
+// ratios returns the masses of a cell [from, to] of likelihood ratios. The mass under Q is divided into left,
+// at the end `from`, and right, at the end `to`. The result `mass` is the total under P.
 func (m mixture) ratios(from, to, zlo, zhi float64) (left, right, mass, slack float64) {
 	a, b := math.Log(from), math.Log(to)
 	z0, z1 := math.Max(zlo, m.at(a)), math.Min(zhi, m.at(b))
@@ -170,8 +170,8 @@ func (l *splitLaw) weigh(t, tail float64) {
 	}
 }
 
-// jump returns the distribution of one large ratio or, if several is set, of the sum of two or more.
-// The masses include the factors l.weights.
+// jump returns the distribution of one large ratio. If argument several is set, jump returns the distribution
+// of a sum of two or more large ratios r, each as r - l.mean. The masses include the factors l.weights.
 func (l *splitLaw) jump(several, up bool) *sumLaw {
 	key := jumpKey{several, up}
 	if j := l.jumps[key]; j != nil {
@@ -186,7 +186,7 @@ func (l *splitLaw) jump(several, up bool) *sumLaw {
 		l.jumps[key] = out
 		return out
 	}
-	// Two large ratios are so rare that a coarse grid suffices. Each ratio r counts as r - l.mean.
+	// Two large ratios are so rare that a coarse grid suffices.
 	block := l.large(h*math.Exp2(math.Max(0, math.Floor(math.Log2(math.Min(16, 0.25/h))))), l.mean, up)
 	sum, work := block, 0
 	out := &sumLaw{m: 1, h: block.h, lo: block.lo, up: up}
@@ -206,7 +206,7 @@ func (l *splitLaw) jump(several, up bool) *sumLaw {
 	return out
 }
 
-// large returns the distribution of r - less for one large ratio r, on a geometric grid.
+// large returns the distribution of the difference r - less, for one large ratio r, on a geometric grid.
 func (l *splitLaw) large(h, less float64, up bool) *sumLaw {
 	m := mixture{1, l.sigma}
 	first := int(math.Floor(math.Log(math.Exp(m.loss(l.high))-less) / h))

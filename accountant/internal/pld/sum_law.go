@@ -31,7 +31,7 @@ type sumLaw struct {
 
 func (l *sumLaw) last() int { return l.lo + len(l.q) - 1 }
 
-// ratioLaw returns the distribution of one ratio, without tails of at most the given probability.
+// ratioLaw returns the distribution of one ratio. Each tail beyond the grid has at most probability `tail`.
 func ratioLaw(sigma, h, tail float64, up bool, most int) (*sumLaw, error) {
 	m := mixture{1, sigma}
 	reach := math.Sqrt(-2 * math.Log(tail))
@@ -140,8 +140,8 @@ func (l *sumLaw) plus(b *sumLaw, h, tail float64, work *int) *sumLaw {
 	return out
 }
 
-// add adds to l the sums of a point of big and a point of small. In each pair, the point of big is d >= from
-// grid steps higher.
+// add adds to l the sums of a point of big and a point of small. Only pairs with d >= from are used, where
+// d is the number of grid steps from the point of small up to the point of big.
 func (l *sumLaw) add(big, small *sumLaw, from int, same bool, work *int) {
 	// If same is set, small equals big, and each pair of points is visited once and counts twice. The sum of
 	// two points that are d steps apart is log1p(e^{-hd}) above the upper point. So its place, and its
@@ -197,7 +197,7 @@ func (l *sumLaw) add(big, small *sumLaw, from int, same bool, work *int) {
 	l.addFar(big, small, far, same, work)
 }
 
-// addFar adds to l the sums of points of big and small that are d >= far grid steps apart.
+// addFar adds to l the sums of a point of big and a point of small at distance d >= far, in grid steps.
 func (l *sumLaw) addFar(big, small *sumLaw, far int, same bool, work *int) {
 	// Each sum is less than half a step of l above the upper point. The weight of the right grid point is
 	// e^{-hd}/(e^fine - 1), a geometric series in d.

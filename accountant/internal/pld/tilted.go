@@ -20,7 +20,7 @@ type tilted struct {
 	logM   float64
 	// err bounds the sum of |p - exact p| over the lattice.
 	err float64
-	// noise bounds a second error of p, from Fourier transforms: sqrt(sum (p - exact p)^2 / h).
+	// noise bounds sqrt(sum e^2 / h), where e is the rounding error of Fourier transforms per element of p.
 	noise float64
 	// most bounds the noise |p - exact p| at each point, after the last convolution.
 	most   float64
