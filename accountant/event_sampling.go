@@ -232,9 +232,9 @@ func (TruncatedPoisson) row() row {
 		"q {probability}, at most {max_batch}", bounded}
 }
 
-// flatten charges the Poisson sampled event and a failure: a batch that is full without the differing record.
-// Let S be the sample without that record. If S has fewer than MaxBatch records, no batch of either neighbour
-// is truncated. The cost of PoissonSampled then bounds the divergence, for random S by joint convexity.
+// flatten charges PoissonSampled and e.Failure(). Let S be the sample without the differing record. If S has
+// fewer than MaxBatch records, no batch of either neighbour is truncated. For each such S, the cost of
+// PoissonSampled bounds the divergence. By joint convexity, the mixture over all such S has the same bound.
 func (e TruncatedPoisson) flatten(t *terms, count int64) {
 	if t.rel == ReplaceOne {
 		t.refuse(e, poissonNeedsAddRemove)

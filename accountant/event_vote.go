@@ -86,7 +86,7 @@ func (e Threshold) attained(s *pld.Sum, n int64) (dominating bool) {
 	return false
 }
 
-// gaussianVotes is a function of vote counts with Gaussian noise. A record changes it by at most norm.
+// gaussianVotes is a function of vote counts with Gaussian noise. The function has L2 sensitivity norm.
 type gaussianVotes struct {
 	sigma, norm float64
 	discrete    bool

@@ -188,8 +188,8 @@ func (e Repeated) group(n int64) (Event, error) {
 //
 // The divergences of P' and Q' in both directions are at most the curve of Event. B and C are arbitrary. If
 // Event is (epsilon, delta')-private, then P(S) <= Delta + (1-Delta) (e^epsilon Q'(S) + delta') <= e^epsilon
-// Q(S) + delta' + Delta. For several mechanisms, independent coins choose between the parts of P and Q, so
-// their failures add up.
+// Q(S) + delta' + Delta. In a composition, each mechanism chooses its part of P (or Q) by an
+// independent coin. So the failure probabilities add up.
 type WithFailure struct {
 	Event Event   `json:"event"`
 	Delta float64 `json:"delta" in:"[0, 1)"` // in [0, 1)

@@ -86,10 +86,10 @@ func discreteGaussian(sigma float64, coordinates int) *atoms {
 	return a
 }
 
-// thetas returns the weights c(0) to c(m-1) of discreteGaussian, by recursion over the last coordinate.
+// thetas returns the theta sums c(0) to c(m-1), which the body of discreteGaussian defines.
 func thetas(sigma float64, m int) []float64 {
 	c := []float64{1}
-	for n := 2; n <= m; n++ {
+	for n := 2; n <= m; n++ { // the sums for n coordinates, from those for n-1
 		next := make([]float64, n)
 		reach := int(math.Ceil(40*sigma)) + n
 		w := float64(n) / (2 * float64(n-1) * sigma * sigma)
@@ -187,7 +187,7 @@ func (a *atoms) sampled(q float64) *outcomes {
 	return o
 }
 
-// drawn returns the pair for a sample without replacement. The pair a for all records must be symmetric.
+// drawn returns the pair for a sample without replacement. The pair for all records must be symmetric.
 func (a *atoms) drawn(q float64) *outcomes {
 	// The result equals the pair on a Poisson sample at losses above 0, and its mirror image at losses below
 	// 0. The rest of the mass has loss 0.

@@ -95,8 +95,8 @@ func (c *cells) mirror() *cells {
 	return m
 }
 
-// anchor returns a loss x in [lo, hi] with merged(x + reach) = x. The function merged(below) returns the loss
-// of the union of all outputs with a loss less than below.
+// anchor returns a loss x in [lo, hi] with merged(x + reach) = x. The value merged(y) is the loss of the
+// union of all outputs with a loss < y.
 func anchor(reach, lo, hi float64, merged func(below float64) float64) float64 {
 	lo, _ = mathx.Halve(60, func(mid float64) bool { return !(merged(mid+reach) > mid) }, lo, hi)
 	return lo

@@ -224,8 +224,8 @@ func (c *convolver) convolve(blocks int64, factors ...factor) (*tilted, error) {
 	return out, nil
 }
 
-// From manySteps steps on, the rounding error of a fast Fourier transform is too large. The method convolve
-// then sums the low frequencies directly.
+// If a composition has manySteps or more steps, a fast Fourier transform is too inaccurate at low
+// frequencies. The method convolve then sums these frequencies directly.
 const (
 	manySteps = 1e8
 	lowWork   = 2e7 // limit of the multiplications for these sums

@@ -47,7 +47,7 @@ func (m mixture) logHeadP(z float64) float64 { // P[< z]
 	return mathx.LogAddExp(math.Log1p(-m.q)+mathx.LogNormalCDF(z), math.Log(m.q)+full)
 }
 
-// anchor returns the loss x of the union of all outputs with a loss below x + h/2, or below x + h if whole.
+// anchor returns x. The union of all outputs of loss < x + h/2 (or < x + h if whole is true) has loss x.
 func (m mixture) anchor(h float64) (x float64, whole bool) {
 	at := func(reach float64) float64 {
 		return anchor(reach, math.Log1p(-m.q), 0, func(below float64) float64 {
@@ -127,16 +127,16 @@ type output struct{ z, loss, slope float64 }
 
 func (m mixture) output(z, loss float64) output { return output{z, loss, m.slope(z)} }
 
-// maxPieces bounds the pieces of one integration. If the noise needs more pieces, RDP gives as good a bound.
+// maxPieces bounds the pieces of one integration. Only a tiny sigma needs more, and RDP is as good there.
 const maxPieces = 1 << 18
 
 func (m mixture) pieces(zlo, zhi float64) float64 {
 	return 2 * (zhi - zlo) * (1 + math.Max(math.Abs(zlo), math.Abs(zhi)) + 1/m.sigma)
 }
 
-// half returns the integrals of the half cell between two outputs, in a cell of width d.
+// half returns the half cell of the outputs z with from.z <= z <= to.z. The whole cell has width d.
 func (m mixture) half(from, to output, below, d float64) halfCell {
-	// The argument below is the loss at the first output minus the loss at the left end of the cell. On each
+	// The argument below is the loss from.loss minus the loss at the left end of the whole cell. On each
 	// piece the integrand is a polynomial up to rounding. Let a piece start at z0, with loss l0 and slope p.
 	// With E = e^{(z-z0)/sigma}-1, the density ratio is e^l0 (1 + p E). So P - e^c Q is e^l0 times the
 	// integral of phi (p E - (e^{c-l0} - 1)).
@@ -187,7 +187,7 @@ func (m mixture) half(from, to output, below, d float64) halfCell {
 	return out
 }
 
-// gaussLegendre returns the nodes and weights of an integration rule on [0, 1] with an error below rounding.
+// gaussLegendre returns the nodes and weights of an integration rule on [0, 1].
 func gaussLegendre(turn float64) [][2]float64 {
 	// The integrand is a density whose logarithm changes by about the argument turn, or such a density times
 	// a loss that rises from 0. With n nodes the relative error is at most about 2n c turn^(2n-1)
