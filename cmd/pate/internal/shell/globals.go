@@ -244,10 +244,12 @@ type progress struct {
 	g       *Globals
 	mu      sync.Mutex
 	out     *os.File // nil if silent
-	stage   string
-	started time.Time
+	stage   string   // the shown stage
+	runs    bool     // the shown stage has not ended
+	stepped time.Time
 	drawn   time.Time
-	width   int // width of the line on the screen
+	begun   map[string]time.Time // of each stage
+	width   int                  // width of the line on the screen
 	noted   string
 }
 
@@ -258,7 +260,7 @@ func NewProgress(g *Globals) *progress {
 	if g.Quiet || !ok || !term.IsTerminal(int(f.Fd())) {
 		return &progress{g: g}
 	}
-	return &progress{g: g, out: f}
+	return &progress{g: g, out: f, begun: map[string]time.Time{}}
 }
 
 func (p *progress) Say(text string) {
@@ -276,10 +278,14 @@ func (p *progress) ReadAloud(notes []dataset.ColumnNote) {
 	ReadAloud(p.g, notes)
 }
 
-const barWidth = 24
+const (
+	barWidth = 24
+	patience = 2 * time.Second
+)
 
 // Update draws the completed steps of a stage (done of total). It is safe for concurrent use and draws at
-// most ten times a second.
+// most ten times a second. Of stages at the same time, one is drawn until it ends or makes no step for
+// patience. A stage of one step has no percentage.
 func (p *progress) Update(stage string, done, total int) {
 	if p.out == nil || total <= 0 {
 		return
@@ -287,15 +293,23 @@ func (p *progress) Update(stage string, done, total int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	if stage != p.stage {
-		p.stage, p.started = stage, now
-	} else if done < total && now.Sub(p.drawn) < 100*time.Millisecond {
+	if _, known := p.begun[stage]; !known || done == 0 {
+		p.begun[stage] = now
+	}
+	if stage != p.stage && p.runs && now.Sub(p.stepped) < patience {
 		return
 	}
-	p.drawn = now
+	p.stepped = now
+	if stage == p.stage && done < total && now.Sub(p.drawn) < 100*time.Millisecond {
+		return
+	}
+	p.stage, p.runs, p.drawn = stage, done < total, now
 	filled := barWidth * done / total
 	line := fmt.Sprintf("%-28s %s%s %3d %%", stage, strings.Repeat("━", filled), strings.Repeat("╌", barWidth-filled), 100*done/total)
-	if spent := now.Sub(p.started); done > 0 && done < total && spent > 2*time.Second {
+	if total == 1 {
+		line = stage + " ..."
+	}
+	if spent := now.Sub(p.begun[stage]); done > 0 && done < total && spent > 2*time.Second {
 		left := time.Duration(float64(spent) * float64(total-done) / float64(done))
 		line += fmt.Sprintf("  %s left", left.Round(time.Second))
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func TestInputReadsWhatIsThere(t *testing.T) {
@@ -74,6 +75,36 @@ func TestALargeDeltaIsRefusedEarly(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
+}
+
+// TestOneStageIsShownAtATime: other stages wait until it ends or stops, and times count from the start of each.
+func TestOneStageIsShownAtATime(t *testing.T) {
+	f := testkit.Must(os.Create(filepath.Join(t.TempDir(), "screen")))
+	p := &progress{out: f, begun: map[string]time.Time{}}
+	var read int
+	shows := func(want string) {
+		t.Helper()
+		screen := testkit.Must(os.ReadFile(f.Name()))
+		require.Regexp(t, want, string(screen[read:]))
+		read = len(screen)
+	}
+	p.Update("teachers", 0, 10)
+	shows("teachers .* 0 %")
+	p.Update("student", 0, 4)
+	shows("^$")
+	p.begun["teachers"], p.begun["student"] = time.Now().Add(-30*time.Second), time.Now().Add(-6*time.Second)
+	p.drawn = time.Time{}
+	p.Update("teachers", 3, 10)
+	shows("teachers .* 30 %  1m10s left")
+	p.stepped = time.Now().Add(-patience)
+	p.Update("student", 3, 4)
+	shows("student .* 75 %  2s left")
+	p.Update("teachers", 4, 10)
+	shows("^$")
+	p.Update("student", 4, 4)
+	shows("student .* 100 %")
+	p.Update("trees", 0, 1)
+	shows("trees \\.\\.\\. +$")
 }
 
 func TestAWarningIsSaidOnce(t *testing.T) {
