@@ -267,36 +267,21 @@ func (e *Encoder) Encode(t *Table) (blas32.General, error) {
 		return blas32.General{}, fmt.Errorf("dataset: table %q has %d feature columns, the encoder was fitted on %d",
 			t.Name, len(t.Columns), len(e.columns))
 	}
-	if err := e.fits(t.Name, t.Len()); err != nil {
-		return blas32.General{}, err
-	}
-	x := dense.New(t.Len(), e.dim)
-	for j, c := range t.whole().Columns {
-		f := e.columns[j]
-		if f.name != c.Name {
-			return blas32.General{}, fmt.Errorf("dataset: table %q has column %q where the encoder was fitted on %q", t.Name, c.Name, f.name)
-		}
-		if f.width == 0 {
-			continue
-		}
-		for i, v := range c.Values {
-			_, _ = f.encode(x.Data[i*e.dim:(i+1)*e.dim], v)
+	for j, f := range e.columns {
+		if name := t.Columns[j].Name; name != f.name {
+			return blas32.General{}, fmt.Errorf("dataset: table %q has column %q where the encoder was fitted on %q", t.Name, name, f.name)
 		}
 	}
-	return x, nil
+	return e.encodeRows(t, upTo(t.Len()))
 }
 
-// encodeRows encodes rows of a table with the fitted columns in their order.
 func (e *Encoder) encodeRows(t *Table, rows []int) (blas32.General, error) {
-	if t.stored == nil {
-		return e.Encode(t.Rows(rows))
-	}
 	if err := e.fits(t.Name, len(rows)); err != nil {
 		return blas32.General{}, err
 	}
 	x, cells := dense.New(len(rows), e.dim), make([]string, len(e.columns))
 	for i, from := range rows {
-		t.stored.read(from, cells)
+		t.read(from, cells)
 		for j := range e.columns {
 			if f := &e.columns[j]; f.width > 0 {
 				_, _ = f.encode(dense.Row(x, i), cells[j])

@@ -157,7 +157,10 @@ func (e *Encoder) pick(t *Table) (picked *Table, missing, twice []string) {
 // EncodeByName is like [Encoder.Encode] for a table with the fitted columns in any order and possibly more
 // columns. A table that lacks a column is an [*fault.Error].
 func (e *Encoder) EncodeByName(t *Table) (blas32.General, error) {
-	picked, missing, twice := e.pick(t.whole())
+	if t.stored != nil {
+		t = t.Rows(upTo(t.Len()))
+	}
+	picked, missing, twice := e.pick(t)
 	for i, f := range e.columns {
 		if slices.ContainsFunc(e.columns[:i], func(g encodedColumn) bool { return g.name == f.name }) {
 			twice = append(twice, strconv.Quote(f.name))

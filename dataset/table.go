@@ -61,17 +61,13 @@ func (t *Table) Rows(indices []int) *Table {
 	out := &Table{Name: t.Name, Columns: make([]Column, len(t.Columns)), Y: pickRows(t.Y, indices), Labels: t.Labels,
 		Rule: t.Rule, Units: pickRows(t.Units, indices), Provenance: t.Provenance, lines: t.lines, text: t.text}
 	for j, c := range t.Columns {
-		if out.Columns[j].Name = c.Name; t.stored == nil {
-			out.Columns[j].Values = pickRows(c.Values, indices)
-		}
+		out.Columns[j] = Column{Name: c.Name, Values: make([]string, len(indices))}
 	}
-	if t.stored != nil {
-		copies, cells := newInterner(), make([]string, len(t.Columns))
-		for _, i := range indices {
-			t.stored.read(i, cells)
-			for j, c := range cells {
-				out.Columns[j].Values = append(out.Columns[j].Values, copies.intern(c))
-			}
+	copies, cells := newInterner(), make([]string, len(t.Columns))
+	for k, i := range indices {
+		t.read(i, cells)
+		for j, c := range cells {
+			out.Columns[j].Values[k] = copies.intern(c)
 		}
 	}
 	if t.groups != nil {
@@ -80,11 +76,16 @@ func (t *Table) Rows(indices []int) *Table {
 	return out
 }
 
-func (t *Table) whole() *Table {
-	if t.stored == nil {
-		return t
+func (t *Table) read(row int, cells []string) {
+	if t.stored != nil {
+		t.stored.read(row, cells)
+		return
 	}
-	return t.Rows(upTo(t.Len()))
+	for j, c := range t.Columns {
+		if c.Values != nil { // otherwise no feature depends on it
+			cells[j] = c.Values[row]
+		}
+	}
 }
 
 // ownSplit is for a table whose rows become private, pool and test rows.

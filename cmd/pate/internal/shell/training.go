@@ -98,19 +98,22 @@ func FeatureCache(tell func(text string)) *features.Cache {
 	}}
 }
 
-const manyPixels = 64 << 20
+const manyBytes = 64 << 20
 
-// SpareMemory makes garbage collection more frequent if a task has many images, to save memory. The caller
+// SpareMemory makes garbage collection more frequent if a task has many numbers, to save memory. The caller
 // must defer restore.
 func SpareMemory(task dataset.Task) (restore func()) {
-	pixels := 0
+	numbers := 0
 	for _, set := range []dataset.Set{task.Private, task.Pool, task.Test} {
-		pixels += len(set.X.Data)
+		numbers += len(set.X.Data)
 	}
-	if task.Image.Rows > 0 && 4*pixels >= manyPixels {
+	switch {
+	case 4*numbers < manyBytes:
+		return func() {}
+	case task.Image.Rows > 0:
 		return CollectAt(5)
 	}
-	return func() {}
+	return CollectAt(30)
 }
 
 // CollectAt sets the garbage collection percentage. The caller must defer restore.
