@@ -104,7 +104,7 @@ func fitTexts(c Column) (f encodedColumn, j columnUse, err error) {
 
 func fitColumn(c Column, keep []string, first bool) (encodedColumn, columnUse, error) {
 	f := encodedColumn{name: c.Name, missing: -1}
-	count := map[string]int{}
+	count := make(map[string]int, len(c.Values)/4)
 	missing := 0
 	for _, v := range c.Values {
 		if isMissing(v) {
@@ -160,7 +160,8 @@ func indices(values []string) map[string]int {
 }
 
 func (f *encodedColumn) fitNumbers(count map[string]int, n int) (varies bool, err error) {
-	weight := make(map[float64]float64, len(count))
+	type weighted struct{ value, weight float64 }
+	all := make([]weighted, 0, len(count))
 	for text, k := range count {
 		v, err := f.form.parse(text)
 		if errors.Is(err, strconv.ErrSyntax) {
@@ -169,22 +170,30 @@ func (f *encodedColumn) fitNumbers(count map[string]int, n int) (varies bool, er
 		if !mathx.IsFinite(v) {
 			return false, fmt.Errorf("value %q is not finite", text)
 		}
-		weight[v] += float64(k)
+		all = append(all, weighted{v, float64(k)})
 	}
-	if len(weight) < 2 {
+	slices.SortFunc(all, func(a, b weighted) int { return cmp.Compare(a.value, b.value) }) // not in the order of the map
+	values := all[:0]
+	for _, v := range all {
+		if last := len(values) - 1; last >= 0 && values[last].value == v.value {
+			values[last].weight += v.weight
+		} else {
+			values = append(values, v)
+		}
+	}
+	if len(values) < 2 {
 		return false, nil
 	}
-	values := slices.Sorted(maps.Keys(weight)) // sums in a fixed order, not in the order of the map
 	for _, v := range values {
-		f.mean += v * (weight[v] / float64(n))
+		f.mean += v.value * (v.weight / float64(n))
 	}
 	var variance float64
 	for _, v := range values {
-		variance += (v - f.mean) * (v - f.mean) * (weight[v] / float64(n))
+		variance += (v.value - f.mean) * (v.value - f.mean) * (v.weight / float64(n))
 	}
 	f.sd = math.Sqrt(variance)
 	if !mathx.IsFinite(variance) || f.sd == 0 {
-		return false, fmt.Errorf("its values, %g to %g, have no finite standard deviation above 0", values[0], values[len(values)-1])
+		return false, fmt.Errorf("its values, %g to %g, have no finite standard deviation above 0", values[0].value, values[len(values)-1].value)
 	}
 	return true, nil
 }
