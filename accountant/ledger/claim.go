@@ -32,10 +32,9 @@ type Claim struct {
 	// Lack is the reason why privacy loss distributions gave no bound. It is nil if they gave a bound or were
 	// not tried.
 	Lack error
-	// Sealed is the epsilon of the seal, and Again the interval that this version computes. Both are set only
-	// if Sealed differs from Again.Upper by more than rounding.
-	Sealed float64
-	Again  *accountant.Bound
+	// Sealed and Again are set only if Sealed differs from Again.Upper by more than rounding.
+	Sealed float64           // epsilon of the seal
+	Again  *accountant.Bound // interval that this version computes
 }
 
 func (b *balance) claim(method accountant.Method, delta float64, more ...*charge) (accountant.Claim, error) {

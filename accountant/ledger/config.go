@@ -68,8 +68,8 @@ type Config struct {
 	Mode     Mode                // default Reserved
 	// Orders holds the increasing Rényi orders, each above 1. Mode Reserved uses the best order. In mode
 	// Filter the finite orders share Delta evenly. Order +Inf adds up pure epsilons and uses no Delta. If
-	// Orders is empty, mode Reserved searches between accountant.DefaultOrders, and mode Filter uses the
-	// single order at which the largest Gaussian cost fits.
+	// Orders is empty, the orders come from accountant.DefaultOrders. Mode Reserved then also tries orders
+	// between them. Mode Filter then uses only the order at which [Left.Rho] is largest.
 	Orders []float64
 	// Accountant proves the epsilon. The default, ByRDP, uses Rényi divergences. In mode Reserved two other
 	// values are possible. ByPLD uses privacy loss distributions. ByAuto uses the smaller bound if both kinds
@@ -90,8 +90,8 @@ type Config struct {
 	Data string
 	// Noise is the source of all noise. If Noise is empty, [Config.Releasable] is false.
 	Noise Noise
-	// Waived lists the checks that the data owner skipped, in increasing order. An example is "duplicates"
-	// for teachers that vote identically. Epsilon may then be wrong, so nothing may be released.
+	// Waived holds the sorted names of checks that the data owner skipped, such as "duplicates" (teachers
+	// that vote identically). After a skipped check Epsilon may be wrong, so nothing may be released.
 	Waived []string
 }
 

@@ -22,8 +22,8 @@
 // Config.Accountant selects privacy loss distributions, 13 to 19 % more answers fit the same epsilon.
 //
 // In mode [Filter] costs may depend on earlier answers. Several programs may use the ledger, one after the
-// other. The orders are fixed when the ledger is made, and share delta. If each order had the whole delta,
-// the true delta could be twice as large. Privacy loss distributions cannot be used.
+// other. The orders are fixed when the ledger is made, and share delta. If each of two orders had the whole
+// delta, the true delta could be almost twice as large. Privacy loss distributions cannot be used.
 //
 // Every cost is an event, which is a worst case over all data. A cost that depends on the data cannot be an
 // entry, because the number of entries that fit the budget would reveal information.
@@ -32,17 +32,18 @@
 //
 // All releases under one ledger together are (Epsilon, Delta)-differentially private for its unit and
 // relation. In mode Reserved the events do not depend on any answer, so their Rényi curves add up (Mironov
-// 2017). The composition of their privacy loss distributions is another bound, in any order of use (proof in
-// claim.go). The guarantee is [Ledger.Epsilon]. In mode Filter each Rényi order has a privacy filter with a
-// part of delta, and the parts add up (Feldman, Zrnic 2021; interleaved sessions: Haney et al. 2023). The
-// guarantee is the budget, because a total that depends on answers is not a guarantee (Rogers et al. 2016).
+// 2017). The composition of the events' privacy loss distributions is another bound (proof in claim.go).
+// Reservations may be used in any sequence. The guarantee is [Ledger.Epsilon]. In mode Filter each Rényi
+// order has a privacy filter with a part of delta, and the parts add up (Feldman, Zrnic 2021; interleaved
+// sessions: Haney et al. 2023). The guarantee is the budget, because a total that depends on answers is not a
+// guarantee (Rogers et al. 2016).
 //
 // A crash may waste budget, but never increases what is left. Reserve and Commit return only after their
 // lines are synced, so the file records every released outcome. If the last line is cut off, its call never
 // returned. Open repairs such a line:
 //
 //   - If the line contains a whole event, the event is charged.
-//   - If a resumable run will repeat the reservation, the charge is made at that time.
+//   - If a resumable run will repeat the reservation, only the repeated reservation is charged.
 //   - If no resumable run can repeat the reservation, the rest of the budget is charged.
 //   - If the line is a seal, the seal is completed.
 //
@@ -53,11 +54,11 @@
 // The file has mode 0600 and contains lines of JSON. Lines are appended and never changed. Each line has its
 // number, the SHA-256 of the previous line ("prev") and the CRC-32C of its earlier bytes ("check"). The first
 // line has the Config, the orders, the module version and a random id. A "reserve" line has an event and the
-// total epsilon by Rényi divergences. This epsilon may exceed the budget if the total by privacy loss
-// distributions does not. A "commit" line has the SHA-256 of an outcome. In mode Reserved one "seal" line has
-// the total and, unless Config.Accountant is ByRDP, the accountant. A "run" line has the id of a run that
-// shares the ledger. A "torn" line quotes a line that was cut off. A hash can confirm a guess of an outcome,
-// so the file must stay secret until the release.
+// total epsilon by Rényi divergences. This total can exceed the budget while the total by privacy loss
+// distributions fits. A "commit" line has the SHA-256 of an outcome. In mode Reserved one "seal" line has the
+// total and, unless Config.Accountant is ByRDP, the accountant. A "run" line has the id of a run that shares
+// the ledger. A "torn" line quotes a line that was cut off. A hash can confirm a guess of an outcome, so the
+// file must stay secret until the release.
 //
 // Another version of this package may have sealed a different epsilon. The epsilon of a sealed ledger is the
 // larger of the seal and the epsilon that this version proves, and [Claim] contains both. A seal is corrupt
@@ -78,13 +79,13 @@
 // removed at the end, or an older copy. A forger can compute all hashes and checks again, because neither
 // needs a key. So package run stores the head of the ledger in two other places: next to the ledger, and in
 // the user's state folder. [Open] and [Verify] compare the ledger with these heads. If other people can write
-// to both places, store a page of package statement elsewhere, because the page contains the head. Or sign
-// the head ([Sign]): [Open] and [Verify] check the signature.
+// to both places, store the head elsewhere. For example, a privacy statement (package statement) contains the
+// head. Or sign the head ([Sign]): [Open] and [Verify] check the signature.
 //
 // No mode covers an event that was chosen by looking at private data.
 //
 // [Open] blocks while another process holds the file. If the file is then removed, renamed, replaced or
 // written by another process, the next write returns [ErrBroken]. On some network mounts (NFS, SMB) a lock is
-// not visible to other hosts, so two processes may write to the file. Each append compares the size and the
-// written lines, which detects most such writes, but not all. Use a ledger from one host.
+// not visible to other hosts, so two processes may write to the file. Each append detects most such writes,
+// but not all. Use a ledger from one host.
 package ledger

@@ -49,8 +49,8 @@ func newLedger() *Ledger {
 
 // Open creates or continues the ledger at path. It repairs a last line that was cut off (see the package
 // comment). It calls the functions in opt while the file is locked. A file with a different Config gives
-// ErrOtherConfig. A file that is damaged or contradicts opt gives a *CorruptError. A refused file is not
-// changed, except for this repair.
+// ErrOtherConfig. A file that is damaged, or contradicts an earlier head, gives a *CorruptError. A wrong
+// opt.Signature gives ErrSignature. A refused file is not changed, except for this repair.
 //
 // The file stays locked until Close or until the process ends. While another process or another Ledger holds
 // the file, Open blocks until ctx ends.

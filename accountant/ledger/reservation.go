@@ -44,8 +44,8 @@ func (u Use) fits(c Config) error {
 	return nil
 }
 
-// Reservation is a charge that may be used once. Only a Ledger creates reservations. A mechanism needs one
-// before it reads private data, so no run can be uncharged by accident.
+// Reservation is a charge that may be used once. Only a Ledger creates reservations. A mechanism needs a
+// Reservation before it reads private data.
 type Reservation struct {
 	ledger *Ledger
 	index  int64

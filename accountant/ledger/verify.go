@@ -48,8 +48,8 @@ type Summary struct {
 
 // Verify reads a ledger in one pass. It checks the chain and recomputes every epsilon with package
 // accountant. The memory does not grow with the length of the file. Verify takes no lock, so it may miss
-// lines that another process is appending. A line that is inconsistent with earlier lines or contradicts opt
-// gives a *CorruptError.
+// lines that another process is appending. A line that is damaged, or contradicts earlier lines or an earlier
+// head, gives a *CorruptError. A wrong opt.Signature gives ErrSignature.
 func Verify(r io.Reader, opt VerifyOptions) (Summary, error) {
 	c := newChain()
 	fragment, err := (&reading{chain: c, VerifyOptions: opt}).read(r)
@@ -199,7 +199,7 @@ func (c *chain) head() Head {
 type VerifyOptions struct {
 	// Heads returns earlier heads of the ledger with the given id. It is called after the first line was
 	// read. A zero Head is ignored. If the line of an earlier head is missing or different, the error is a
-	// *CorruptError. Only earlier heads reveal an older copy, or lines removed at the end.
+	// *CorruptError. Without an earlier head, lines removed at the end are not detected.
 	Heads func(id string) ([]Head, error)
 	// Signature is checked with PublicKey, which the caller must get from the signer, not from the signature.
 	// A different key or ledger gives ErrSignature. A ledger without the signed line gives a *CorruptError.
@@ -320,7 +320,7 @@ type Signature struct {
 	PublicKey []byte `json:"public_key"` // 32 bytes; identifies the key of the signer but must not be trusted
 }
 
-// Sign signs a head of the ledger with this id. The caller must have verified the ledger.
+// Sign signs a head of ledger `id`. The caller must have verified the ledger.
 func Sign(id string, head Head, key ed25519.PrivateKey) (Signature, error) {
 	if len(key) != ed25519.PrivateKeySize {
 		return Signature{}, fmt.Errorf("ledger: an Ed25519 private key has %d bytes, not %d", ed25519.PrivateKeySize, len(key))
