@@ -9,8 +9,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Properties holds the guarantees of one run of a mechanism, without the Rényi curve. Package theorems uses
-// them.
+// Properties holds the guarantees of one run of a mechanism, without the Rényi curve.
 type Properties struct {
 	// Relation is the only relation for which the event is defined, or 0 for any relation.
 	Relation Relation
@@ -20,6 +19,7 @@ type Properties struct {
 	// NoiseMultiplier is the noise of a Gaussian event that dominates the mechanism, or 0 if none is known.
 	NoiseMultiplier float64
 	// Rho is the zCDP parameter, rounded up, or NaN if there is none.
+	// Rho is valid except with probability Delta.
 	Rho float64
 	// Twice is an event or nil. The mechanism costs at most as much as two adaptive runs of the event.
 	Twice Event
@@ -27,10 +27,10 @@ type Properties struct {
 
 type (
 	guaranteed interface{ guarantee() (guarantee, bool) }
-	// rho returns the zCDP parameter of a leaf, rounded up. By default, the parameter follows from epsilon.
+	// rho returns the zCDP parameter, rounded up. For other events, PropertiesOf derives Rho from Epsilon.
 	concentrated interface{ rho() float64 }
 	related      interface{ relation() Relation }
-	// noisyCount returns an event. The leaf costs at most as much as two runs of the event.
+	// One run of a twofold event costs at most as much as two adaptive runs of its noisyCount.
 	twofold interface{ noisyCount() Event }
 )
 

@@ -15,8 +15,8 @@ type RDPConfig struct {
 	Conversion Conversion // default Improved
 }
 
-// RDP accounts by Rényi divergence. It adds up divergence curves and failure probabilities. The curves are
-// valid unless a failure happens. Bound.Lower is always 0.
+// RDP accounts by Rényi divergence. It adds up divergence bounds, and the probabilities that these bounds
+// fail. Bound.Lower is always 0.
 type RDP struct {
 	cfg    RDPConfig
 	orders []float64
@@ -57,7 +57,8 @@ func (r *RDP) Compose(e Event, count int64) error {
 	return nil
 }
 
-// Divergence returns the divergence bound of an event at one order above 1, and its failure probability.
+// Divergence bounds the Rényi divergence of one run of e at an order above 1. The result failure bounds the
+// probability that the divergence bound is not valid.
 func Divergence(rel Relation, order float64, e Event) (divergence, failure float64, err error) {
 	account, err := NewRDP(RDPConfig{Relation: rel})
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Interval is an interval that contains the true value.
+// Interval holds the bounds of a value. Risk defines their guarantees.
 type Interval struct {
 	Lower float64 `json:"lower"`
 	Upper float64 `json:"upper"`
@@ -20,18 +20,18 @@ type Interval struct {
 
 // Risk bounds the success of an attacker who must decide between two neighbouring data sets. The bounds use
 // delta as a function of epsilon, not a single (epsilon, delta). Let P and Q be the output distributions on
-// the two data sets. A test for P with the false positive rate a has a true positive rate of at most
+// the two data sets. If a test for P has false positive rate fpr, its true positive rate is at most
 //
-//	min over epsilon >= 0 of  e^epsilon a + d(epsilon)  and  1 - e^-epsilon (1 - a - r(epsilon)).
+//	min over epsilon >= 0 of  e^epsilon fpr + d(epsilon)  and  1 - e^-epsilon (1 - fpr - r(epsilon)).
 //
 // The functions d and r are the deltas of (P, Q) and of (Q, P). The trade-off curve is the convex conjugate
 // of d and r (Dong, Roth, Su 2022, Proposition 2.12). Every epsilon gives an upper bound, so the search for
-// the minimum need not be exact. The minimised function is convex, which gives a lower bound of the minimum.
+// the minimum need not be exact.
 //
 // In the results, Upper is valid for every mechanism that the events describe. Some attack on the dominating
-// pairs attains Lower, so Upper - Lower is the numerical error. Some mechanisms, such as noisy argmax, do not
-// attain their pairs. Attacks on these mechanisms succeed less often. With ByRDP, Lower is 0 or the success
-// of random guessing.
+// pairs attains Lower, so Upper - Lower is the numerical error. The dominating pairs of some mechanisms, such
+// as noisy argmax, are not tight. The best attack on such a mechanism can succeed less often than Lower. With
+// ByRDP, Lower is 0 or the success of random guessing.
 type Risk struct {
 	// By is the method of the bounds: ByPLD or ByRDP.
 	By   Method
@@ -186,7 +186,7 @@ func lowest(at func(epsilon float64) riskPoint) riskPoint {
 	return best
 }
 
-// convexBound returns a lower bound of a function that is convex in e^epsilon and least near best.
+// convexBound bounds the minimum of a convex function of e^epsilon from below. The minimum is near best.
 func convexBound(at func(epsilon float64) riskPoint, best riskPoint, fpr float64) float64 {
 	// It finds a point on each side of best with a value of at least best.Upper. Beyond these points the
 	// function is at least best.Upper, by convexity. Between two adjacent points, the function lies above two
@@ -280,20 +280,19 @@ func (r *Risk) Right(prior float64) (Interval, error) {
 	return Interval{likelier + rarer*d.Lower - rounding, math.Min(1, likelier+rarer*d.Upper+rounding)}, nil
 }
 
-// GDP is a parameter of Gaussian differential privacy. Except with probability Delta, the run is at least as
-// private as a Gaussian mechanism with sensitivity/sigma = Mu.
+// GDP is a bound by Gaussian differential privacy. At every epsilon >= 0, the delta of the run is at most
+// Delta plus the delta of a Gaussian mechanism with sensitivity/sigma = Mu.
 type GDP struct {
 	Mu    float64 `json:"upper"`
 	Delta float64 `json:"delta"`
-	// Regret bounds the TPR that Mu and Delta allow minus the TPR of the run, at 12 false positive rates
-	// from 1e-4 to 0.9. Regret is 0 if the run is exactly Gaussian (Gómez et al. 2025).
+	// Regret is an upper bound of (TPR allowed by Mu and Delta) - (TPR of the dominating pairs), at 12 false
+	// positive rates from 1e-4 to 0.9. Regret is 0 if the run is exactly Gaussian (Gómez et al. 2025).
 	Regret float64 `json:"regret"`
 }
 
 const gdpTail = 1e-9
 
-// GDP returns a certified Mu. At every epsilon, the delta of the run is at most Delta plus the delta of a
-// Gaussian mechanism with Mu. Mu is +Inf if no finite value is certified.
+// GDP returns a certified Mu. Mu is +Inf if no finite value is certified.
 func (r *Risk) GDP() GDP {
 	if r.mu > 0 {
 		return GDP{Mu: r.mu * (1 + 1e-12)}

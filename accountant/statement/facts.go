@@ -14,7 +14,7 @@ import (
 // Facts holds facts that no ledger records. They depend on public and released data alone.
 type Facts struct {
 	// Audit has results of `pate audit`. New keeps those about mechanisms of the ledger. A result without a
-	// Target is about a program. New keeps such a result if the claim is the budget of the ledger.
+	// Target is about a program. New keeps this result if Epsilon and Delta equal the budget of the ledger.
 	Audit []struct {
 		Target  string  `json:"target,omitempty"`
 		Method  string  `json:"method,omitempty"`
@@ -64,7 +64,7 @@ func (s *Statement) charges(kind string) bool {
 	return err == nil && strings.Contains(string(text), `"type":"`+kind+`"`)
 }
 
-// keepAudits removes audits of other mechanisms. It fails if none is left, or if an audit refutes a claim.
+// keepAudits keeps audits about the ledger. It fails if none is left, or if a kept audit refutes a claim.
 func (s *Statement) keepAudits() error {
 	all := s.Audit
 	s.Audit = nil

@@ -17,7 +17,7 @@ import (
 
 const recordSchema = "pate.statement-record/1"
 
-// record is the machine-readable last line of a page.
+// record is the machine-readable end of a page.
 type record struct {
 	Schema  string         `json:"schema"`
 	Program Program        `json:"program"`

@@ -259,7 +259,7 @@ func one(source Source, opt Options, found map[[sha256.Size]byte]bool) (*Stateme
 	return s, nil
 }
 
-// fixed returns the events that were fixed in advance, and the configuration of their accountant.
+// fixed returns the configuration of the accountant, and the events if they were reserved before the run.
 func (s *Statement) fixed() (by accountant.AutoConfig, events []accountant.Event) {
 	// Only in mode Reserved are events fixed in advance. In mode Filter only the budget is a bound.
 	if len(s.Of) == 0 && s.Mode == ledger.Reserved && !s.sum.Exhausted {
@@ -269,7 +269,7 @@ func (s *Statement) fixed() (by accountant.AutoConfig, events []accountant.Event
 }
 
 // AttackerOf bounds an attacker by (epsilon, delta). If accountant.NewAuto(by) supports the trade-off
-// curve of events, the smaller bound counts.
+// curve of events, each result is the smaller of the bounds by (epsilon, delta) and by the curve.
 func AttackerOf(epsilon, delta float64, by accountant.AutoConfig, events ...accountant.Event) Attacker {
 	a := Attacker{Right: Right(epsilon, delta)}
 	curve, err := curveOf(by, events) // after an error the bound by (epsilon, delta) remains valid
