@@ -26,8 +26,9 @@ type Description struct {
 	Distances bool // noise is added to the number of votes that must change, not to vote counts
 	Fails     bool // with a small probability the mechanism releases an answer that it must refuse
 
-	// Fit returns s with thresholds and with the least noise that fits. The probability of a wrong release
-	// in the whole run is at most delta. If Fit is nil, use Least and WithNoise.
+	// Fit returns s with thresholds, and with the least noise that fits the budget of the argument least.
+	// In the whole run, the probability of an answer that the mechanism must refuse (Fails) is at most
+	// delta. If Fit is nil, use Least and WithNoise.
 	Fit func(s Setting, delta float64, least LeastNoise) (Setting, error)
 	// Chances returns the outcome probabilities for queries with the given number of classes. If rough is
 	// set, a probability has an error of at most 1e-2. Chances is nil if an answer depends on more than the
@@ -63,10 +64,9 @@ func (l LeastNoise) Find(event func(noise float64) (accountant.Event, error)) (f
 	return noise, err
 }
 
-// Parameter describes one parameter of a mechanism. The flag, the key in [Setting].Values and the field of
-// the config have the same name.
+// Parameter describes one parameter of a mechanism.
 type Parameter struct {
-	Name     string
+	Name     string  // flag, key in [Setting].Values and, with a capital letter, field of the config
 	Doc      string  // description
 	Unit     string  // unit of the value: "votes", "moved votes" or empty
 	Kind     string  // "noise", "threshold", "cap" or "share"
@@ -290,7 +290,7 @@ func (d Description) Settled(s Setting) bool {
 	return true
 }
 
-// WithNoise sets missing noise parameters to the argument noise times Ratio, clamped to their range.
+// WithNoise sets missing noise parameters to noise (see [Parameter].Ratio for two), clamped to their range.
 func (d Description) WithNoise(s Setting, noise float64) Setting {
 	missing := slices.DeleteFunc(d.Noise(), func(p Parameter) bool { return !s.lacks(p) })
 	for _, p := range missing {

@@ -1,10 +1,10 @@
 // Package aggregate turns the votes of an ensemble into private labels. It contains the noisy argmax
 // mechanisms of PATE and their exact output distributions.
 //
-// Every teacher votes for one class of a public record. A [Histogram] holds the vote counts. A mechanism adds
-// exact integer noise to the counts and releases the winning class, or declines. [Mechanism].Event returns
-// the worst-case privacy cost, which does not depend on votes. After the charge, Start returns a [Session],
-// which answers queries one at a time:
+// Every teacher votes for one class of a public record. A [Histogram] holds the vote counts. A mechanism
+// adds exact integer noise to the counts and releases the winning class, or declines. [Mechanism].Event
+// returns the worst-case privacy cost, which does not depend on votes. Start takes a ledger reservation of
+// this cost and returns a [Session]. A session answers queries one at a time:
 //
 //	m, err := aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: 40, Queries: 1000})
 //	session, err := m.Start(reservation, key) // reservation, err := ledger.Reserve(m.Event())
@@ -12,14 +12,13 @@
 //
 // [Session].AskBatch answers many consecutive queries on all cores.
 //
-// The mechanisms:
+// Class j has n_j votes, and the student predicts m_j votes for class j. The mechanisms:
 //
 //	LNMax             largest count plus discrete Laplace noise
 //	GNMax             largest count plus discrete Gaussian noise
 //	ConfidentGNMax    GNMax, if the largest count plus noise reaches a threshold
-//	InteractiveGNMax  GNMax, if the largest excess of a count over its prediction,
-//	                  plus noise, reaches a threshold; else the student's
-//	                  label, if the student is sure
+//	InteractiveGNMax  GNMax, if max_j (n_j - m_j) plus noise reaches a threshold;
+//	                  else the student's label, if the student is sure
 //	Exponential       class j with probability proportional to exp(n_j/Scale)
 //	PermuteAndFlip    the first accepted class in random order; class j is
 //	                  accepted with probability exp((n_j - max)/Scale)
@@ -27,7 +26,7 @@
 // A session draws all noise of a query before it reads the votes. If two noisy counts are equal, the class
 // with the lower index wins. The noise depends on nothing but the key, the ledger entry, the mechanism's
 // parameters, the query number and, for InteractiveGNMax, the rounded prediction. So a repeated query gets
-// the same answer, also in a session that repeats an interrupted one.
+// the same answer, even after an interrupted session is started again.
 //
 // A Law method returns the exact log probability of every answer on known votes, for planning, teaching and
 // tests.
@@ -35,8 +34,8 @@
 // # Guarantee
 //
 // Assume that one record changes at most one teacher, so it moves at most one vote of every query from one
-// class to another. Let neighbours be two data sets that differ by one record. For all answers of a
-// session together, the Rényi divergence of order a between neighbours is at most
+// class to another. Let neighbours be two data sets that differ by one record. The table bounds the Rényi
+// divergence of order a > 1 between all answers of a session on neighbours, also for adaptive queries:
 //
 //	GNMax             Queries a/Sigma^2
 //	ConfidentGNMax    Queries a/(2 Sigma1^2) + Answers a/Sigma2^2
@@ -45,16 +44,17 @@
 //	Exponential       Queries range(2/Scale), which is at most Queries a/(2 Scale^2)
 //	PermuteAndFlip    Queries pure(2/Scale)
 //
-// also for queries chosen adaptively. pure(e) is the divergence of randomised response with log-ratio e.
-// range(e) is the largest divergence of two distributions whose log-ratios lie in an interval of length e.
-// Sources: Papernot et al. 2018, Proposition 8 and Algorithms 1 and 2; Canonne, Kamath, Steinke 2020,
-// Proposition 5, for integer noise; Papernot et al. 2017 for LNMax; McSherry, Talwar 2007 and Durfee, Rogers
-// 2019 for Exponential; McKenna, Sheldon 2020 for PermuteAndFlip. Tests compare the bounds with exact
-// divergences of all histograms of up to six teachers and three classes, and detect wrong charges.
+// pure(e) is the divergence of randomised response with log-ratio e. range(e) is the largest divergence of
+// two distributions whose log-ratios lie in an interval of length e. Sources: Papernot et al. 2018,
+// Proposition 8 and Algorithms 1 and 2; Canonne, Kamath, Steinke 2020, Proposition 5, for integer noise;
+// Papernot et al. 2017 for LNMax; McSherry, Talwar 2007 and Durfee, Rogers 2019 for Exponential; McKenna,
+// Sheldon 2020 for PermuteAndFlip. Tests compare the bounds with exact divergences between neighbouring
+// histograms, for up to six teachers and three classes.
 //
-// The privacy unit is the unit by which data are assigned to teachers: record or user. Add/remove and
-// replace-one cost the same if the new record keeps the unit id of the old record, because then one vote
-// moves. If the new record has another unit id, two teachers may change, and two votes may move.
+// The privacy unit is the unit by which data are assigned to teachers: record or user. An added or removed
+// record changes one teacher. A replaced record also changes one teacher, and costs the same, if the new
+// record keeps the old unit id. If the new record has another unit id, two teachers may change, and two
+// votes may move.
 //
 // # Which one
 //
@@ -80,7 +80,7 @@
 // teachers ensures this. Do not use a key for two vote files, because two histograms would get the same
 // noise. Derive the key from a hash of the votes ([rng.Key.DeriveBytes]). Predictions for [InteractiveGNMax]
 // must depend on nothing but public data and earlier answers. Answers under a key from [rng.SeedKey] must not
-// be released ([Session].Releasable is false). The results of Law and the vote counts are private.
+// be released ([Session].Releasable is false). The vote counts and the results of Law are private.
 //
 // The guarantee does not cover an adversary who can measure running time, which depends on noise and votes.
 package aggregate

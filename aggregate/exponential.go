@@ -36,7 +36,7 @@ func NewExponential(cfg ExponentialConfig) (*Exponential, error) {
 
 type manyTurns struct{ turns }
 
-// draw appends random pairs (class, distance) to noise until every class has a pair.
+// draw appends pairs (random class, geometric random number) to noise until every class has a pair.
 func (m manyTurns) draw(noise []int64, s *rng.Stream, classes int) []int64 {
 	return acceptance.Draw(noise, classes, m.distances, s)
 }

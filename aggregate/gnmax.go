@@ -61,7 +61,7 @@ func gnmaxDescription() Description {
 const gaussianReach = 16
 
 // Law returns the output distribution of one query with discrete Gaussian noise. Time and memory are
-// proportional to Sigma plus the spread of the counts. More than 2^22 terms are an error.
+// proportional to Sigma plus the spread of the counts. A sum of more than 2^22 terms is an error.
 func (m *GNMax) Law(h Histogram) (Law, error) {
 	return always(h, func(counts []int64) ([]float64, error) {
 		return discreteArgmax(counts, gaussianNoise{m.counts})

@@ -108,7 +108,7 @@ func up(x float64) string {
 	return number.TrimZeros(number.DecimalsUp(x, decimals))
 }
 
-// Plain makes text safe to print on one line: it replaces characters that control a terminal or letter order.
+// Plain makes text safe to print on one line: it replaces control, format and other non-graphic characters.
 func Plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r != ' ' && (unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) || !unicode.IsGraphic(r)) {

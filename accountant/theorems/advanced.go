@@ -12,7 +12,7 @@ import (
 type Theorem int
 
 const (
-	// BestTheorem takes the smallest of the valid forms. It is the default.
+	// BestTheorem, the default, is the smaller epsilon of DworkRoth and KairouzOhViswanath.
 	BestTheorem Theorem = iota
 	// DworkRoth is Dwork, Roth 2014, Theorem 3.20: sqrt(2 log(1/d) sum eps^2) + sum eps (e^eps - 1).
 	DworkRoth
@@ -133,8 +133,8 @@ func optimalEpsilon(rs []runs, slack float64) float64 {
 	return fallback
 }
 
-// lossWindow is the total loss of equal randomised responses. If k of count responses are true, the loss
-// is (2k - count) epsilon. A mass of at most e^logCut is omitted on each side.
+// lossWindow is the total loss of n = runs.count equal randomised responses. If k of the n responses are
+// true, the loss is (2k - n) epsilon. A mass of at most e^logCut is omitted on each side.
 type lossWindow struct {
 	runs
 	first, last int64

@@ -23,7 +23,7 @@ type composition struct {
 	// bound returns the total epsilon of the pure runs rs at delta = slack >= 0. The epsilons of rs are
 	// distinct and ascending.
 	bound func(rs []runs, slack float64) float64
-	// split is the function bound or a faster approximation. If split is nil, the theorem has no slack.
+	// search minimises split: bound or a faster approximation. If split is nil, the theorem has no slack.
 	split func(rs []runs, slack float64) float64
 }
 
@@ -154,7 +154,7 @@ func (c *composition) spent(share float64) float64 {
 	return -math.Expm1(log) * (1 + 1e-15)
 }
 
-// at returns the total epsilon at delta, if each run with an epsilon-delta curve has delta_i = share.
+// at returns the total epsilon at delta. Each run i with an epsilon-delta curve has delta_i = share.
 func (c *composition) at(bound func([]runs, float64) float64, delta, share float64) float64 {
 	// The slack is (delta - d)/(1 - d), with d = 1 - product of (1 - delta_i) (Kairouz, Oh, Viswanath 2015,
 	// Theorem 3.5).

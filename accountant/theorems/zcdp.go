@@ -150,7 +150,7 @@ func zcdpLogDelta(rho, eps float64) (logDelta, order float64) {
 // PairEpsilon converts an (epsilon, delta) guarantee to another delta, the argument at. The result is the
 // least epsilon that is valid for all mechanisms with this guarantee, or +Inf if at < delta. The result is
 // exact: the worst mechanism fails with probability delta, and otherwise is randomised response (Kairouz,
-// Oh, Viswanath 2015). At epsilon x this response has delta (exp(epsilon) - exp(x))/(1 + exp(epsilon)).
+// Oh, Viswanath 2015).
 func PairEpsilon(epsilon, delta, at float64) float64 {
 	switch {
 	case !(epsilon >= 0) || !(delta >= 0 && delta <= 1) || !(at >= 0 && at < 1) || at < delta:
@@ -159,12 +159,12 @@ func PairEpsilon(epsilon, delta, at float64) float64 {
 		return epsilon
 	}
 	d := mathx.Down((at - delta) / (1 - delta))
-	// epsilon + log(1 - d (1 + e^-epsilon)), plus its possible rounding error
+	// Randomised response has delta d = (e^epsilon - e^x)/(1 + e^epsilon) at x. Solve this equation for x.
 	less := d * (1 + math.Exp(-epsilon))
 	if less >= 1 {
 		return 0
 	}
-	return math.Max(0, epsilon+math.Log1p(-less)+4e-16*(1+epsilon))
+	return math.Max(0, epsilon+math.Log1p(-less)+4e-16*(1+epsilon)) // 4e-16: rounding error
 }
 
 // TPR bounds the true positive rate of a membership test with false positive rate fpr. The output of a test
