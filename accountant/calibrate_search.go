@@ -36,7 +36,7 @@ type NoBracketError struct {
 }
 
 func (e *NoBracketError) Error() string {
-	return fmt.Sprintf("accountant: no %[1]s was found for epsilon %[4]g at delta %[5]g: even %[1]s %[2]g, the last tried, gives epsilon %.6[3]g",
+	return fmt.Sprintf("accountant: no %[1]s was found for epsilon %[4]g at delta %[5]g: the last %[1]s tried, %[2]g, gives epsilon %.6[3]g",
 		e.Parameter, e.Last, e.Epsilon, e.Target.Epsilon, e.Target.Delta)
 }
 

@@ -142,7 +142,7 @@ func (r *rowReader) next() (row, error) {
 	if r.width > 0 && len(cells) != r.width {
 		return row{}, &fault.Error{File: r.path, Row: r.line, Fix: "fix the row",
 			What: fmt.Sprintf("has %d cells, the first row has %d", len(cells), r.width),
-			Why:  "each row is an example, each column a feature, the label or the unit; a missing value is an empty cell"}
+			Why:  "each row is an example, and each column is a feature, the label or the unit; a missing value is an empty cell"}
 	}
 	for i, c := range cells {
 		if c != "" && (c[0]-'!' > '~'-'!' || c[len(c)-1]-'!' > '~'-'!') { // most cells need no trimming

@@ -192,12 +192,12 @@ func (s *Schema) matrix(t *Table, visit func(i int, row []float64)) (blas32.Gene
 // their owner alone.
 func (s *Schema) ReadPrivate(src Source) (Set, error) {
 	if s.Classes == nil {
-		fix := "list all classes in --class-names, or give their number as --classes"
+		what := "has labels, but the classes are not known"
 		if label := s.reading.CSV.Label; label != "" {
-			fix += fmt.Sprintf("; the public rows have no label column %q", label)
+			what += fmt.Sprintf(", because the public rows have no label column %q", label)
 		}
-		return Set{}, wrong(src.Path, "has labels, but the classes are not known", "class names are released with every label, "+
-			"so they come from labelled public rows or from you, never from private rows", fix)
+		return Set{}, wrong(src.Path, what, "class names are released with every label, so they come from labelled public rows or from you, "+
+			"never from private rows", "list all classes in --class-names, or give their number as --classes")
 	}
 	if !s.reading.Grouped(src) && !s.reading.CSV.RowUnits {
 		if err := s.Encoder.ownRows(src.Path); err != nil {

@@ -59,7 +59,7 @@ func readJSONLines(r io.Reader, path string, opt CSVOptions) (*Table, error) {
 				cell, has := found[name]
 				if !has || len(found) != len(b.names) {
 					return row{}, &fault.Error{File: path, Row: line, What: "has other keys than the first row",
-						Why: "each row is an example, each key a column",
+						Why: "each row is an example, and each key is a column",
 						Fix: "give all rows the same keys, with null for a missing value"}
 				}
 				cells[i] = cell

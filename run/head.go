@@ -84,7 +84,7 @@ func readHead(path string) (ledger.Head, error) {
 		return ledger.Head{}, nil
 	}
 	if err != nil {
-		return ledger.Head{}, fmt.Errorf("the head of the ledger cannot be read: %w", err)
+		return ledger.Head{}, fmt.Errorf("the file with the head of the ledger cannot be read: %w", err)
 	}
 	defer f.Close()
 	text := make([]byte, 128)

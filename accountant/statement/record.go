@@ -153,7 +153,8 @@ func Check(page io.Reader, open func() (io.ReadCloser, error)) (Checked, error) 
 		}
 		return r.compare(text, l, again)
 	}
-	return bad("line %d of this ledger differs from the line in the statement, so the statement is about another ledger", r.Ledgers[0].Head.Lines)
+	return bad("the statement records a line %d that this ledger lacks, so the statement is about another ledger or a newer copy",
+		r.Ledgers[0].Head.Lines)
 }
 
 func (r record) again(l recordLedger, open func() (io.ReadCloser, error)) (*Statement, error) {

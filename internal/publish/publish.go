@@ -132,7 +132,7 @@ func (c Config) complete() (Config, error) {
 	case drawn && (c.Method == DPSGD || c.Method == Auto):
 		wrong = "Method " + c.Method + " needs Public"
 	case c.Method != PATE && c.Size < 2:
-		wrong = "Method " + c.Method + " needs Size, a public approximate number of units; Method pate does not"
+		wrong = "Method " + c.Method + " needs Size, the approximate number of units, which becomes public; Method pate does not"
 	case !(c.TeacherAccuracy >= 0 && c.TeacherAccuracy < 1) || !(c.MinAccuracy > 0 && c.MinAccuracy < 1):
 		wrong = "TeacherAccuracy and MinAccuracy must lie between 0 and 1"
 	}

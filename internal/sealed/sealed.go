@@ -18,7 +18,7 @@ import (
 // ErrKind matches the error for bytes without the magic, and ErrDamaged the error for a wrong hash.
 var (
 	ErrKind    = errors.New("the file has another kind or version")
-	ErrDamaged = errors.New("the file is damaged: its hash does not match")
+	ErrDamaged = errors.New("the file is damaged, because its hash does not match")
 )
 
 // Seal appends the SHA-256 of b to b.

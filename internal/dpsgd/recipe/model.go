@@ -128,7 +128,7 @@ const (
 const maxModelFile = 1<<32 + 1<<28
 
 // ErrModelFile matches every error about a file that is not a valid model file.
-var ErrModelFile = errors.New("recipe: not a valid model file")
+var ErrModelFile = errors.New("not a valid model file")
 
 func (m *Model) bytes() ([]byte, error) {
 	card, err := json.Marshal(m.Card)
@@ -163,7 +163,7 @@ func OpenModel(path string) (*Model, error) {
 	if err != nil {
 		return nil, wrapped(err)
 	}
-	refuse := func(err error) (*Model, error) { return nil, fmt.Errorf("%w: %s: %w", ErrModelFile, path, err) }
+	refuse := func(err error) (*Model, error) { return nil, fmt.Errorf("%s is %w: %w", path, ErrModelFile, err) }
 	switch {
 	case !info.Mode().IsRegular(): // opening a pipe would wait for a writer
 		return refuse(errors.New("it is no regular file"))

@@ -318,7 +318,7 @@ const magic = "pate student 1\n"
 const maxFile = 1 << 29
 
 // ErrFile matches every error about a file that is damaged or is not a student.
-var ErrFile = errors.New("published: not a valid file of a student")
+var ErrFile = errors.New("not a valid file of a student")
 
 type document struct {
 	Card
@@ -362,12 +362,12 @@ func Open(path string) (*Model, error) {
 		return nil, fmt.Errorf("published: %w", err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrFile, path, err)
+		return nil, fmt.Errorf("published: %s is %w: %w", path, ErrFile, err)
 	}
 	defer f.Close()
 	head := make([]byte, len(magic))
 	if _, err := io.ReadFull(f, head); err != nil || string(head) != magic {
-		return nil, fmt.Errorf("%w: %s: %w", ErrFile, path, sealed.ErrKind)
+		return nil, fmt.Errorf("published: %s is %w: %w", path, ErrFile, sealed.ErrKind)
 	}
 	b, err := io.ReadAll(io.LimitReader(f, maxFile))
 	if err != nil {
@@ -375,7 +375,7 @@ func Open(path string) (*Model, error) {
 	}
 	m, err := parse(append(head, b...))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrFile, path, err)
+		return nil, fmt.Errorf("published: %s is %w: %w", path, ErrFile, err)
 	}
 	return m, nil
 }

@@ -248,7 +248,7 @@ func (m calibration) missing(cmd *cobra.Command, p parameters) (string, error) {
 }
 
 func (m calibration) refused(err error, f budgetFlags) error {
-	why, fix := "no usable value gives this budget", "choose another --epsilon"
+	why, fix := "all usable values cost more than this budget, or all cost less", "choose another --epsilon"
 	if f.found > 0 {
 		why, fix = "no usable noise limits an attacker to this share", "choose another --found"
 	}

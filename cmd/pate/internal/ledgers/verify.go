@@ -331,6 +331,5 @@ func (c *checks) failure() error {
 	}
 	one := c.list[i]
 	return &shell.CommandError{Code: shell.ExitCheckFailed, What: fmt.Errorf("%s does not belong to this ledger", cmp.Or(one.Path, one.Check)),
-		Why: "the ledger is intact; " + one.Says,
-		Fix: "give the unchanged file, or give the ledger to which the file belongs", Topic: "ledger"}
+		Why: "the ledger is intact; " + one.Says, Fix: "give the unchanged file, or give the ledger to which the file belongs", Topic: "ledger"}
 }

@@ -177,8 +177,8 @@ func (f *planFlags) examples(ctx context.Context, g *shell.Globals, args []strin
 			Correlation: f.Correlation, Confusion: f.Confusion}
 		examples, err := s.Examples(rng.SeedKey(g.Seed))
 		if err != nil {
-			return nil, shell.InputError(err, "synthetic votes need --teachers, --classes and --teacher-accuracy", "for the flags: pate plan --help",
-				"mechanisms")
+			return nil, shell.InputError(err, "synthetic votes depend on --teachers, --classes and --simulate-accuracy",
+				"for the flags: pate plan --help", "mechanisms")
 		}
 		return examples, nil
 	}

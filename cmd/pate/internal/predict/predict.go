@@ -234,7 +234,7 @@ func modelError(path string, err error) error {
 	case errors.As(err, &ce):
 		return err
 	case errors.Is(err, fs.ErrNotExist):
-		return shell.InputError(err, "", "give the model file of pate student --out, or a file in public/models of pate dpsgd --out", "predict")
+		return shell.InputError(err, "", "give a model file of pate student or pate dpsgd; pate dpsgd writes to OUT/public/models", "predict")
 	case errors.Is(err, published.ErrFile), errors.Is(err, recipe.ErrModelFile):
 		if wrong := shell.WrongKind(path, "a model", "predict", filekind.Model); wrong != nil {
 			return wrong

@@ -202,7 +202,7 @@ func adviceOn(err error) (why, fix string) {
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
 		return "too many files are open at once", "raise the limit (ulimit -n 4096), or give fewer files"
 	case errors.Is(err, syscall.ENAMETOOLONG):
-		return "the name is too long", "choose another file"
+		return "the file system does not allow such a long name", "choose a shorter name"
 	case errors.Is(err, syscall.ENOTDIR):
 		return "a part of the path is a file, not a folder", "check the path"
 	case errors.As(err, &link):
@@ -221,7 +221,7 @@ var unnamed = regexp.MustCompile(`\.([^/\\\s]+?)(\.[0-9a-f]{8,}|\.released)?\.[0
 var packages = regexp.MustCompile(`(^|: )(?:(?:durable|experiments|recipe|accountant|aggregate|learn|release|manifest|svt|stable|dataset|` +
 	`rng|statement|plan|dpsgd|optim|ledger|published|tune|tuned): (?:(?:bad (?:Config|law|settings)|invalid input|corrupt|Config.Optimizer): )?)+`)
 
-var calls = regexp.MustCompile(`(--[a-z-]+ \S+: )stat \S+: |(^|: )stat `)
+var calls = regexp.MustCompile(`(--[a-z-]+ \S+: )(?:stat|open) \S+: |(^|: )(?:stat|open) `)
 
 var fields = strings.NewReplacer("Config.ClipNorm", "--clip", "Config.Steps", "--steps", "Config.LearningRate", "--learning-rate",
 	"Config.Momentum", "--momentum", "Config.SamplingProbability", "the sampling probability of --batch", "Config.FailureDelta", "--failure-delta",

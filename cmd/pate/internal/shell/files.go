@@ -193,7 +193,7 @@ func (g *Globals) ModelLedger(cmd *cobra.Command, topic, path, modeWord, unit st
 		return nil, err
 	case account.Unit != unit:
 		return nil, InputError(fmt.Errorf("the privacy unit of %s is %q, but the unit of this model is %q", path, account.Unit, unit),
-			"a ledger protects one kind of unit; without --unit the unit is a row, and its name is record",
+			"a ledger protects one kind of unit; without --unit, each row is a unit with the name \"record\"",
 			"give the column of units as --unit, and the name of the unit as --unit-name", "ledger")
 	case account.Relation != accountant.AddRemove:
 		return nil, InputError(fmt.Errorf("%s is for relation %v", path, account.Relation),

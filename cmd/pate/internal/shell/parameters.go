@@ -226,7 +226,7 @@ func ParseOrders(text string) ([]float64, error) {
 			return nil, fmt.Errorf("--orders: %q is not FIRST:LAST:STEP", part)
 		}
 		if !(lo > 1) || hi < lo || !(step > 0) || (hi-lo)/step > maxOrders {
-			return nil, fmt.Errorf("--orders %q: orders must be above 1, ranges must increase, and at most %d orders are allowed", part, maxOrders)
+			return nil, fmt.Errorf("--orders %q: must be above 1; a range must go from low to high and have at most %d orders", part, maxOrders)
 		}
 		for i := 0; ; i++ {
 			// Round decimal steps, so that 1.1:10.9:0.1 has 2 instead of 2.0000000000000004.
@@ -333,7 +333,7 @@ func (g *Globals) DefaultDelta(given func(string) bool, n int, ledger string) {
 	}
 	g.Delta = run.DefaultDelta(n)
 	if _, err := os.Stat(ledger); err != nil && g.Delta < run.UsualDelta { // an existing ledger has its own delta
-		g.Logf("delta: %g, at most a tenth of 1/%d, one over the number of units; --delta sets another", g.Delta, n)
+		g.Logf("delta: %g, at most a tenth of 1/%d for %[2]d units; --delta sets another delta", g.Delta, n)
 	}
 }
 
