@@ -108,7 +108,11 @@ func (p *convPass[T]) spread(windows, x []T) {
 	run, line := p.window.kernel*p.in.Channels, p.padded.Cols*p.in.Channels
 	for _, origin := range p.origins {
 		for range p.window.kernel {
-			copy(windows[:run], x[origin:origin+run])
+			if run == 8 { // a call of copy would take longer than the copy
+				*(*[8]T)(windows) = *(*[8]T)(x[origin:])
+			} else {
+				copy(windows[:run], x[origin:origin+run])
+			}
 			windows = windows[run:]
 			origin += line
 		}
@@ -125,10 +129,7 @@ func (p *convPass[T]) gather(dx, windows []T) {
 	run, line := p.window.kernel*p.in.Channels, p.padded.Cols*p.in.Channels
 	for _, origin := range p.origins {
 		for range p.window.kernel {
-			to := image[origin : origin+run]
-			for j, d := range windows[:run] {
-				to[j] += d
-			}
+			kernel.AddRows(image[origin:origin+run], windows, run, 1, run)
 			windows = windows[run:]
 			origin += line
 		}
