@@ -67,12 +67,12 @@ func (a *augmented) Fingerprint() []byte {
 
 func (a *augmented) Groups() []int { return groupsOf(a.Model) }
 
-func (a *augmented) Predict(ctx context.Context, dst []int, x blas32.General) error {
+func (a *augmented) Predict(ctx context.Context, dst []int, data Data) error {
 	p, ok := a.Model.(Predictor)
 	if !ok {
 		return fmt.Errorf("dpsgd: a %T does not predict", a.Model)
 	}
-	return p.Predict(ctx, dst, x)
+	return p.Predict(ctx, dst, data)
 }
 
 func (a *augmented) Worker() Worker {

@@ -137,7 +137,7 @@ func clouds(n, cols int) Data {
 
 func accuracy(t *testing.T, m *Softmax, d Data) float64 {
 	got := make([]int, len(d.Y))
-	require.NoError(t, m.Predict(t.Context(), got, d.X))
+	require.NoError(t, m.Predict(t.Context(), got, d))
 	right := 0.0
 	for i, y := range d.Y {
 		if got[i] == y {

@@ -8,8 +8,6 @@ import (
 	"log/slog"
 	"math"
 
-	"gonum.org/v1/gonum/blas/blas32"
-
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/scores"
@@ -38,8 +36,8 @@ type Score struct {
 
 // Predictor is a [Model] that predicts classes.
 type Predictor interface {
-	// Predict sets dst[i] to the class of row i of x.
-	Predict(ctx context.Context, dst []int, x blas32.General) error
+	// Predict sets dst[i] to the class of row i of data.
+	Predict(ctx context.Context, dst []int, data Data) error
 }
 
 // Diagnostics counts sampled records, summed over steps. The counts are exact functions of the private data,
@@ -161,7 +159,7 @@ func (o *observer) score(ctx context.Context) (Score, error) {
 	if o.predicted == nil {
 		return s, nil
 	}
-	if err := o.model.(Predictor).Predict(ctx, o.predicted, data.X); err != nil {
+	if err := o.model.(Predictor).Predict(ctx, o.predicted, data); err != nil {
 		return s, ctx.Err() // for logits that overflow; the charged run continues
 	}
 	s.Accuracy = scores.Accuracy(o.predicted, data.Y)

@@ -144,10 +144,10 @@ func (m *Softmax) logits(z []float64, x []float32) {
 	}
 }
 
-func (m *Softmax) Predict(_ context.Context, dst []int, x blas32.General) error {
+func (m *Softmax) Predict(_ context.Context, dst []int, data Data) error {
 	z := make([]float64, m.classes)
 	for i := range dst {
-		m.logits(z, dense.Row(x, i))
+		m.logits(z, dense.Row(data.X, i))
 		dst[i] = 0
 		for k, v := range z {
 			if v > z[dst[i]] {

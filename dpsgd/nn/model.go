@@ -29,7 +29,10 @@ type Model struct {
 	parameters []float32
 }
 
-var _ dpsgd.Grouped = (*Model)(nil)
+var (
+	_ dpsgd.Grouped   = (*Model)(nil)
+	_ dpsgd.Predictor = (*Model)(nil)
+)
 
 // New returns a model with zero parameters. Every layer must accept the output of the previous layer, and at
 // least one layer must have parameters. The output must be a vector, with two or more elements for
