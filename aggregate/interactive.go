@@ -28,8 +28,7 @@ type InteractiveGNMaxConfig struct {
 // 2). Class j has n_j votes, and its predicted probability is p_j. The mechanism adds noise to the largest
 // n_j - round(Teachers p_j). If the sum is at least Threshold, it answers like GNMax with Sigma2. Otherwise
 // it answers with the student's label, or declines if the label's probability is at most Confidence. It costs
-// as much as ConfidentGNMax. The noise depends on the rounded prediction, so a query with a changed
-// prediction gets new noise.
+// as much as ConfidentGNMax. If the rounded prediction of a query changes, the query gets independent noise.
 type InteractiveGNMax struct {
 	cfg      InteractiveGNMaxConfig
 	teachers *ConfidentGNMax
@@ -66,8 +65,8 @@ func (m *InteractiveGNMax) Start(r *ledger.Reservation, key rng.Key) (Session, e
 	return s, nil
 }
 
-// CheckPrediction returns the error of [Session].Ask for invalid probabilities. It does not check their
-// number. Call it before the charge.
+// CheckPrediction returns an error unless all probabilities are in [0, 1] and add up to 1 within 0.001. It
+// does not check len(probabilities). Call it before the charge.
 func CheckPrediction(probabilities []float64) error {
 	sum := 0.0
 	for j, x := range probabilities {
@@ -142,7 +141,7 @@ func (p prediction) decide(counts, noise []int64) Answer {
 }
 
 // Law implements [Mechanism], with the prediction for query 0. LogDeclined is the log probability that the
-// teachers do not answer, even if the student's label is released.
+// teachers do not answer. This probability includes answers with the student's label.
 func (m *InteractiveGNMax) Law(h Histogram) (Law, error) {
 	p, err := m.predict(0, h)
 	if err != nil {

@@ -8,9 +8,8 @@ import (
 	"gonum.org/v1/gonum/integrate/quad"
 )
 
-// Law holds the exact log probability of every answer of a mechanism on one histogram. The relative error of
-// a probability is 1e-9, even below the least float64. A Law depends on private votes and must not be
-// released.
+// Law holds the exact log probability of every answer of a mechanism on one histogram. A log probability x
+// has an error of at most about 1e-9 (1 + |x|/100). A Law depends on private votes and must not be released.
 type Law struct {
 	LogLabels   []float64 // log probability of each class
 	LogDeclined float64   // log probability that the teachers do not answer; -Inf if they always answer
@@ -84,7 +83,7 @@ func newLatticeCDF(reach int64) latticeCDF {
 
 func (c latticeCDF) at(m int64) float64 { return c.logs[m+c.reach] }
 
-// discreteArgmax returns log P[i] for counts plus integer noise, where the lowest index wins a tie.
+// discreteArgmax returns the log probability of each class for integer noise. The lowest index wins a tie.
 func discreteArgmax(counts []int64, noise integerNoise) ([]float64, error) {
 	// discreteArgmax returns log P[i] for counts plus integer noise. It sums over the largest noisy count x:
 	//

@@ -73,8 +73,8 @@ func (n *nearest) offerRow(p *panel, products []float32, norm float64, label int
 	}
 }
 
-// offerSample offers one-row units to question q, starting with row `first`. Units whose bit in marks is 0
-// are skipped.
+// offerSample offers the rows of g from index `first` on to question q. Each of these rows is a whole unit.
+// Units whose bit in marks is 0 are skipped.
 func (n *nearest) offerSample(p *panel, q int, products []float32, g grouped, first int, largest float64, marks []byte) {
 	floor := n.floor(p.norms[q], largest)
 	for i := range chances(products, g.halves[first:first+len(products)], &floor) {
@@ -99,7 +99,7 @@ func chances(products, halves []float32, floor *float32) func(yield func(j int) 
 	}
 }
 
-// floor returns a lower limit for products of a row with others of squared norms at most `largest`.
+// floor returns a limit for products of a row of squared norm `norm` with rows of squared norms <= `largest`.
 func (n *nearest) floor(norm, largest float64) float32 {
 	// Let D be the largest squared distance that n keeps. If a product minus half the squared norm of the
 	// other row is below the limit, the squared distance is at least D. -Inf and NaN exclude no row.
@@ -133,7 +133,7 @@ func (b *block) multiply(p *panel, g grouped, from, to int) {
 func of[T any](p *panel, x []T, unit int) []T { return x[unit*p.rows() : (unit+1)*p.rows()] }
 
 // measure finds, for each unit in [from, to), the row nearest to each question. A tie goes to the earlier
-// row. At most unitsAtOnce units fit.
+// row. The caller must keep to - from <= unitsAtOnce.
 func (b *block) measure(p *panel, g grouped, from, to int) {
 	unit := from
 	for first := g.starts[from]; first < g.starts[to]; first += rowsAtOnce {

@@ -23,10 +23,10 @@ type Goal struct {
 	// MinLabels is the least expected number of correct labels in ForLabels. A plan that asks all queries may
 	// have fewer.
 	MinLabels float64
-	// Steady makes ForLabels prefer GNMax with Sigma of at most about Teachers/5, if this plan meets the
-	// goal. Use it for teachers of unknown accuracy.
+	// With Steady, ForLabels first tries GNMax with Sigma of about Teachers/5 or less. If that plan meets the
+	// goal, ForLabels returns it. Use Steady for teachers of unknown accuracy.
 	Steady bool
-	// Accountant computes the epsilon of plans, for a ledger of mode Reserved. By default it is ByAuto.
+	// Accountant computes a plan's epsilon on a ledger of mode Reserved. The default is ByAuto.
 	Accountant accountant.Method
 }
 

@@ -9,8 +9,9 @@
 // [Alternatives] compares settings of every mechanism of package aggregate on example votes. [Evaluate]
 // computes the cost and the expected labels of one [aggregate.Setting].
 //
-// Expected values are sums over the exact output distributions of integer noise, to 1e-9. Package accountant
-// computes the epsilon of a plan from the mechanism's Event. A plan never exceeds the goal's epsilon.
+// Expected values are sums over the exact output distributions of integer noise. The error is about 1e-9
+// per query. Package accountant computes the epsilon of a plan from the mechanism's Event. A plan never
+// exceeds the goal's epsilon.
 //
 // # Caveats
 //

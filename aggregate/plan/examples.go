@@ -39,10 +39,9 @@ func PluralityExamples(votes []aggregate.Histogram) []Example {
 
 // Simulation draws example votes from public guesses, so planning has no privacy cost. The true label of a
 // query is uniform. Each query has its own probability x that a teacher is right, from a Beta distribution
-// with mean Accuracy. The variance of x is such that the answers of two teachers are right with correlation
-// Correlation. Given x, the teachers are independent. For each query, one wrong class is drawn. A wrong vote
-// is for this class with probability Confusion, and otherwise for a uniform wrong class. All teachers vote
-// and are equally good.
+// with mean Accuracy. The variance of x follows from Correlation. Given x, the teachers are independent. For
+// each query, one wrong class is drawn. A wrong vote is for this class with probability Confusion, and
+// otherwise for a uniform wrong class. All teachers vote and are equally good.
 //
 // The defaults reproduce 250 kernel ridge teachers on MNIST with 240 images each: accuracy 0.85, correlation
 // 0.43, and 72 % of the wrong votes for one class. Their plurality is correct on 91.5 % of the queries.
@@ -238,7 +237,7 @@ type Agreement struct {
 	Confusion   float64 // fraction of wrong votes on one class, in (0, 1]
 }
 
-// UsualAccuracy is the accuracy of a teacher that plans assume if none is declared.
+// UsualAccuracy is the assumed accuracy of a teacher if no accuracy is declared.
 const UsualAccuracy = 0.88
 
 const leastCalibration = 30

@@ -29,7 +29,7 @@ const (
 	roughExamples   = 150
 )
 
-// smallCorrelation is the second correlation for a plan, if Accuracy is declared without Correlation.
+// smallCorrelation is the smaller correlation, for plans that must meet their goal at two correlations.
 const smallCorrelation = 0.1
 
 type world struct {
@@ -92,9 +92,9 @@ func (p Public) Expect(ctx context.Context, s aggregate.Setting) (Alternative, e
 type NoPlanError struct {
 	Goal Goal
 	Best Alternative // the best plan, if its only fault is too few labels
-	// Epsilon is the least epsilon of a plan on a new ledger, plus at most 4 %. It is +Inf above 1000.
-	// Teachers is the least number of equally good teachers at the goal's epsilon, plus at most 6 %. It is 0
-	// if no number up to 50 times as large suffices.
+	// Epsilon is the least epsilon of a plan on a new ledger, plus at most 4 %. Epsilon is +Inf if no epsilon
+	// up to 1000 suffices. Teachers is the least number of equally good teachers at the goal's epsilon, plus
+	// at most 6 %. Teachers is 0 if no number up to min(50 [Public].Teachers, 2^20) suffices.
 	Epsilon  float64
 	Teachers int
 }
@@ -105,11 +105,11 @@ func (e *NoPlanError) Error() string {
 
 func (e *NoPlanError) Unwrap() error { return ErrNoPlan }
 
-// ForLabels returns the plan with the most correct labels, from public values alone. The plurality counts as
-// correct. The plan reaches MinAccuracy on simulated votes, or misses it by at most [ShareSlack] at
-// LeastShare. It reaches MinLabels unless it asks all queries. The argument budget finds the least noise that
-// a ledger accepts. The plan's Epsilon is its cost on a new ledger, computed by the goal's accountant. If no
-// plan exists, the error is a *NoPlanError.
+// ForLabels returns the plan with the most correct labels. The plurality counts as correct. The plan reaches
+// MinAccuracy on simulated votes. With votes at p.LeastShare, the accuracy may be lower by up to
+// [ShareSlack]. The plan reaches MinLabels unless it asks all queries. The argument budget finds the least
+// noise that a ledger accepts. The plan's Epsilon is its cost on a new ledger, computed by the goal's
+// accountant. If no plan exists, the error is a *NoPlanError.
 func ForLabels(ctx context.Context, p Public, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
 	if err := goal.Validate(); err != nil {
 		return Alternative{}, err
@@ -154,8 +154,8 @@ func (p Public) enough(a Alternative, goal Goal) bool {
 	return a.ExpectedCorrect >= goal.MinLabels || a.Queries == p.Queries
 }
 
-// best returns a plan that meets the goal on the simulated votes of all worlds. It maximizes the number of
-// correct labels on worlds[0].
+// best returns a plan that meets the goal on the simulated votes of each element of worlds. It maximizes the
+// number of correct labels on worlds[0].
 func (p Public) best(ctx context.Context, worlds []world, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
 	same, fits, err := goal.equivalent(p.Queries, budget)
 	if err != nil {
@@ -254,8 +254,8 @@ func (g Goal) factor(best Alternative) float64 {
 	return max(1.01, math.Sqrt(g.MinLabels/best.ExpectedCorrect))
 }
 
-// least returns an x in (from, most] for which works is true, or +Inf if it finds none. The result is at most
-// ratio times the smallest such x.
+// least returns an x in (from, most] with works(x) = true, or +Inf if the search finds none. If works is
+// monotone, the result is at most `ratio` times the smallest such x.
 func least(from, most, ratio, step float64, works func(float64) (bool, error)) (float64, error) {
 	low, high := from, from
 	for ok := false; !ok; step = max(min(step, 1.6), 1.1) {
@@ -292,8 +292,8 @@ func (p Public) works(ctx context.Context, goal Goal) (bool, error) {
 	return labels > 0, err
 }
 
-// Possible estimates the expected number of correct labels of the plan of [ForLabels]. It returns 0 if
-// ForLabels probably finds no plan. Possible is faster, because it uses fewer simulated votes.
+// Possible is a fast estimate of the ExpectedCorrect of the plan that [ForLabels] returns. The estimate is 0
+// if Possible finds no plan. Possible ignores goal.Steady.
 func (p Public) Possible(ctx context.Context, goal Goal, budget aggregate.LeastNoise) (float64, error) {
 	if p.Share > 0 && p.LeastShare <= 0.5 {
 		return 0, nil
