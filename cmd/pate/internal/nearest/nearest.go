@@ -1,4 +1,4 @@
-// Package nearest is the command `pate votes nearest`, which casts the votes of the units of one silo.
+// Package nearest is the command `pate votes nearest`: private units of one silo, such as a hospital, vote.
 package nearest
 
 import (

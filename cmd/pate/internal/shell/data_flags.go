@@ -23,7 +23,7 @@ import (
 	"github.com/pate-go/pate/internal/unpack"
 )
 
-// DataFlags are the flags that describe the data of a command and its format.
+// DataFlags are the flags for the data of a command, and for the format of the data.
 type DataFlags struct {
 	Data, Label, Unit, Header, Separator, ClassNames, OtherLabels, Kind, Split string
 
@@ -112,7 +112,7 @@ func Names(text string) ([]string, error) {
 	return names, err
 }
 
-// WarnUnits prints a warning if each row of texts or embeddings is a unit by default.
+// WarnUnits prints a warning if texts or embeddings have no --unit: each row is then a privacy unit.
 func (f *DataFlags) WarnUnits(g *Globals) {
 	if f.Unit == "" && f.Columns.text+f.Columns.Embeddings != "" {
 		g.Warn("each row is its own unit: of an author with several texts epsilon protects only one at a time; " +
@@ -120,8 +120,8 @@ func (f *DataFlags) WarnUnits(g *Globals) {
 	}
 }
 
-// DeltaGate returns a function that refuses a --delta that is too large for a number of private units, while
-// their table is read. It is nil if no delta was given.
+// DeltaGate returns a function that checks --delta while a table of private units is read (see [CheckDelta]).
+// The function is nil without --delta, and with --quick.
 func (f *DataFlags) DeltaGate(g *Globals, cmd *cobra.Command, noun string) func(units int, all bool) error {
 	if !cmd.Flags().Changed("delta") || f.Quick { // a quick run uses a tenth of the units
 		return nil
@@ -208,8 +208,8 @@ func WholePath(path string) (string, error) {
 }
 
 // Identity returns a text with the path of the data and the flags for reading them. The first version of pate
-// had only four values, joined by "|". Identity keeps this form if no other flag is given and no value
-// contains "|", so that runs of the first version can resume.
+// returned PATH|LABEL|UNIT|HEADER. Identity keeps this form if no other flag is given and no value contains
+// "|", so that runs of the first version can resume.
 func (f *DataFlags) Identity() (string, error) {
 	path, err := f.Where()
 	if err != nil {

@@ -134,7 +134,7 @@ func ExpandPaths(paths []string) []string {
 	return files
 }
 
-// The map instead holds advice for a user who gives an unexpected kind of file. FILE stands for the path.
+// Advice for a user who gives an unexpected kind of file. FILE stands for the path.
 var instead = map[filekind.Kind]string{
 	filekind.Empty:     "the program that wrote the file did not finish: write the file again",
 	filekind.Folder:    "name a file in it",
@@ -176,7 +176,7 @@ func pathIn(is filekind.Kind, path string) string {
 }
 
 // ModelLedger returns the ledger of --ledger, to which a model is charged. For a new ledger, the argument
-// epsilon is the budget, and modeWord is the name of the mode. For an existing ledger, epsilon may be 0.
+// epsilon is the budget, and modeWord names a [ledger.Mode]. For an existing ledger, epsilon may be 0.
 func (g *Globals) ModelLedger(cmd *cobra.Command, topic, path, modeWord, unit string, epsilon float64, waived []string) (*recipe.Shared, error) {
 	var mode ledger.Mode
 	if err := mode.UnmarshalText([]byte(modeWord)); err != nil {

@@ -65,7 +65,7 @@ func Without(cmd *cobra.Command, names ...string) {
 	annotate(cmd, without, strings.Join(names, " "))
 }
 
-// Command returns a cobra command without the common flags listed in without.
+// Command returns a cobra command. The argument without lists its missing common flags, separated by spaces.
 func Command(use, without string, args cobra.PositionalArgs, run func(*cobra.Command, []string) error) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Args: args, RunE: run}
 	Without(cmd, strings.Fields(without)...)
@@ -110,8 +110,8 @@ func (g *Globals) Print(report any, tableIn func(table.Format) table.Table) erro
 	return tableIn(format).Write(g.Stdout, format)
 }
 
-// PrintRun writes the result of a run. JSON contains the argument report, and CSV the table records.
-// Other formats contain the table people, followed by the argument below. Format Text begins with heading.
+// PrintRun writes the result of a run. JSON contains the argument report, and CSV the argument records. Other
+// formats contain the argument people and then the argument below. Format Text begins with heading.
 func (g *Globals) PrintRun(report any, records, people table.Table, heading, below string) error {
 	comment, format := "", g.ParsedFormat()
 	switch format {
@@ -154,8 +154,8 @@ func (g *Globals) Warn(text string) {
 	}
 }
 
-// WarnBudget warns if epsilon gives almost no protection, even if --quiet is set. Every command that prints a
-// guarantee must call WarnBudget.
+// WarnBudget warns if epsilon gives almost no protection. The flag --quiet does not suppress this warning.
+// Every command that prints a guarantee must call WarnBudget.
 func (g *Globals) WarnBudget(epsilon float64) {
 	if text := statement.Warning(epsilon); text != "" {
 		g.Warn(text)
