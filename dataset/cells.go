@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// cellStore holds the cells of rows as text, each after its length.
+// cellStore holds the cells of rows as text. The length of each cell precedes its text.
 type cellStore struct {
 	texts []*strings.Builder
 	rows  []uint64 // index in texts and, in the lower half, offset of each row

@@ -21,10 +21,9 @@ const maxClasses = 1000
 // released with every model and every label, so they never come from private rows. The zero ClassRule takes
 // the classes from public rows and refuses a private row with another label.
 type ClassRule struct {
-	// Names holds the class names. For a folder of idx files, Names[i] is the name of label i. For other
-	// data, each name is a label. If Names is nil, the classes are the sorted labels of the public rows.
-	// For a folder of idx files, the default classes are 0, 1, ..., m, where m is the larger of 9 and the
-	// largest test label.
+	// Names holds the class names. Each name is a label. If Names is nil, the classes are the sorted labels
+	// of the public rows. A folder of idx files has other rules: Names[i] is the name of label i, and the
+	// default classes are 0, 1, ..., m with m = max(9, largest test label).
 	Names []string
 	// Other is the class of rows whose label is missing or not a class. It becomes an additional class unless
 	// Names contains it. The value [DropOther] drops such rows. If Other is empty, such rows are refused. The
@@ -73,8 +72,8 @@ func (r ClassRule) withOther(classes []string) []string {
 	return append(slices.Clip(classes), r.Other)
 }
 
-// other returns the class of other labels, or -1 to drop their rows. The result known is false if a row
-// with another label is an error.
+// other returns the class of rows whose label is not in classes, or -1 if such rows are dropped. If known is
+// false, such a row is an error.
 func (r ClassRule) other(classes []string) (class int, known bool) {
 	switch r.Other {
 	case "":

@@ -21,7 +21,7 @@ type ColumnNote struct {
 	Becomes string `json:"becomes"` // "1 feature", "left out: ..."
 }
 
-// minJudged is the least number of public rows for which a column may be taken for ids or free text.
+// With fewer than minJudged public rows, no column is taken for ids or free text.
 const minJudged = 20
 
 type columnKind int
@@ -323,8 +323,7 @@ func plural(n int, word string) string {
 	return strconv.Itoa(n) + " " + word + "s"
 }
 
-// ownRows returns an error if ids repeat in a column of the public rows, because a person may then have
-// several rows.
+// ownRows returns an error if ids repeat in a column of the public rows.
 func (e *Encoder) ownRows(name string) error {
 	if e == nil || e.repeated == nil {
 		return nil
@@ -334,7 +333,7 @@ func (e *Encoder) ownRows(name string) error {
 		fmt.Sprintf("give --unit %s, or --unit none if rows are units although ids repeat", e.repeated[0]))
 }
 
-// Notes describes each column and its features. It is nil for an encoder from JSON.
+// Notes describes each column and its features. The result is nil if e was read from JSON.
 func (e *Encoder) Notes() []ColumnNote { return e.notes }
 
 var labelNames = []string{"label", "labels", "target", "class", "outcome", "y"}

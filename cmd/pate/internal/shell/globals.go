@@ -253,8 +253,8 @@ type progress struct {
 	noted   string
 }
 
-// NewProgress returns a progress line on stderr, which prints nothing if stderr is not a terminal or --quiet
-// is set.
+// NewProgress returns a progress line on stderr. The line is not drawn if stderr is not a terminal or if
+// g.Quiet is set.
 func NewProgress(g *Globals) *progress {
 	f, ok := g.Stderr.(*os.File)
 	if g.Quiet || !ok || !term.IsTerminal(int(f.Fd())) {

@@ -187,7 +187,7 @@ func FlagsOf(d aggregate.Description, s aggregate.Setting, wanted func(aggregate
 	return strings.Join(flags, " ")
 }
 
-// LabelFlags formats a setting as flags of `pate label`. The argument from is the index of the first query.
+// LabelFlags formats s as flags of `pate label`, with --queries from:from+s.Queries.
 func LabelFlags(s aggregate.Setting, from int) string {
 	d, err := mechanisms.Find(s.Mechanism)
 	if err != nil { // the mechanism cannot be planned
@@ -244,7 +244,7 @@ func ParseOrders(text string) ([]float64, error) {
 }
 
 // AccountantEntry describes an accountant. The field Why is a short text for tables. The field Gap
-// explains why the accountant's epsilon exceeds the least epsilon.
+// explains why the accountant's epsilon exceeds the smallest epsilon of all accountants.
 type AccountantEntry struct {
 	Name, Why, Gap string
 	Start          func(cfg accountant.RDPConfig) (accountant.Accountant, error)

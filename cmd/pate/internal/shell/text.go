@@ -129,8 +129,9 @@ func Fixed(x float64, decimals int, exact bool) string {
 	return strconv.FormatFloat(x, 'f', decimals, 64)
 }
 
-// Repeats joins words and flags to a command line. The function given selects flags from names. An entry
-// of values sets the value of its flag even if not selected, and an empty entry omits the flag.
+// Repeats joins words and flags to a command line. It includes each flag in names if given(flag) is true.
+// An entry values[name] overrides given: the entry, quoted for a shell, becomes the value of the flag. An
+// empty entry omits the flag.
 func Repeats(cmd *cobra.Command, words, names []string, given func(*pflag.Flag) bool, values map[string]string) string {
 	for _, name := range names {
 		flag := cmd.Flags().Lookup(name)

@@ -53,7 +53,7 @@ func SayRows(g *Globals, cfg recipe.Config) {
 		cfg.RowsPerUnit)
 }
 
-// TypicalFlags are the flags for Bayesian figures, which pate prints in addition to epsilon.
+// TypicalFlags are --bayes and its options, for accounting by Bayesian differential privacy.
 type TypicalFlags struct {
 	on      bool
 	delta   float64

@@ -234,7 +234,7 @@ func FailedVotes(finding votes.Finding, fix string) error {
 }
 
 // CountedTeachers returns an error if the number of teachers in votes is unknown or differs from the
-// manifest. If there is no manifest and confirmed is false, it also refuses votes that may be transposed.
+// manifest. Without a manifest, votes that may be transposed are an error, unless confirmed by --teachers.
 func CountedTeachers(report *votes.Report, manifest Stated, confirmed bool) (err error) {
 	stated, where := manifest.Teachers, manifest.Where
 	switch has := report.Teachers; {
@@ -285,8 +285,8 @@ func StatedBeside(args []string) (Stated, error) {
 	return Stated{}, nil
 }
 
-// Settle returns the value of a flag. If the flag was not given, the manifest's value (argument stated),
-// if any, replaces the default. A given value that contradicts the manifest is an error.
+// Settle returns the value of a flag. If the flag was not given and stated != "", the result is stated, the
+// value in the manifest. A given value that contradicts the manifest is an error.
 func (s Stated) Settle(cmd *cobra.Command, flag, value, stated string) (string, error) {
 	switch given := cmd.Flags().Changed(flag); {
 	case stated == "" || value == stated:

@@ -135,7 +135,7 @@ func (c count) values() []string {
 	return out
 }
 
-// mask is a range First <= index < End of at most 62 teachers, which are the bits of an integer in SQL.
+// mask is the teachers First <= index < End. In SQL, each of these teachers is one bit of an integer.
 type mask struct{ First, End int }
 
 const (
