@@ -200,8 +200,7 @@ func (n *noises) of(i int) []int64 {
 
 const fewQueries = 64
 
-// AskBatch implements [Session]. It decides the queries in order, so a batch that exceeds the charged queries
-// or answers always ends at the same query.
+// AskBatch implements [Session]. It decides the queries in order, and stops at the first error.
 func (s *session) AskBatch(first uint64, votes []Histogram) ([]Answer, error) {
 	if len(votes) == 0 {
 		return nil, nil

@@ -26,9 +26,9 @@ func Plannable(d aggregate.Description) bool { return !d.Predicts && !d.Distance
 // Alternative is a setting with its privacy cost and its expected labels.
 type Alternative struct {
 	aggregate.Setting
-	// Epsilon is the epsilon of the event at the goal's delta, by the accountant By.
+	// Epsilon is the privacy cost of Setting at the delta of [Goal] or [Evaluate].
 	Epsilon         float64
-	By              accountant.Method
+	By              accountant.Method // the accountant that computed Epsilon
 	ExpectedAnswers float64
 	ExpectedCorrect float64
 	Least           float64 // of ForLabels: the lowest accuracy in the worlds under which the plan must hold
@@ -211,8 +211,8 @@ func (g Goal) least(ctx context.Context) aggregate.LeastNoise {
 	}
 }
 
-// equivalent returns a goal with Rényi accounting for which GNMax needs about the same noise as for budget.
-// The boolean is false if no noise fits the budget.
+// equivalent returns a goal with Rényi accounting. GNMax needs about the same noise for this goal as for
+// budget. The boolean is false if no noise fits the budget.
 func (g Goal) equivalent(queries int, budget aggregate.LeastNoise) (Goal, bool, error) {
 	g.Accountant = accountant.ByRDP
 	d := known(GNMax)

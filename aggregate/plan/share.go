@@ -12,7 +12,7 @@ import (
 // because it has the fewest good queries for the same mean. If the mean may be one half or less, all queries
 // may be tied, and no plan reaches the goal.
 
-// ShareSlack is subtracted from the goal's accuracy for simulated votes at [Public.LeastShare].
+// ShareSlack is how far below the goal's accuracy a plan may fall if Share is only [Public.LeastShare].
 const ShareSlack = 0.04
 
 func (p Public) sharing(queries int) (worlds []world, err error) {
@@ -44,7 +44,7 @@ func (p Public) sharing(queries int) (worlds []world, err error) {
 	return worlds, nil
 }
 
-// withShare returns simulated votes of which, on average, about the fraction share is for the largest class.
+// withShare returns simulated votes. The mean fraction of votes for the largest class is about share.
 func (s Simulation) withShare(share float64) (c cases, err error) {
 	low, high := 1/float64(s.Classes), 0.999
 	for range 9 {
@@ -70,8 +70,8 @@ func (c cases) share() float64 {
 	return votes / float64(len(c.largest)) / float64(c.teachers)
 }
 
-// split returns votes. On each query, the largest class has all votes or the fraction split of the votes. The
-// mean of this fraction is about the argument share.
+// split returns votes. On each query, the largest class has the fraction f of the votes, with f = 1 or
+// f = split. The mean of f over the queries is about share.
 func (p Public) split(share, split float64) (cases, error) {
 	const queries = 100
 	unanimous := queries

@@ -25,5 +25,4 @@
 //	poll.WriteCounts(s, counts, poll.Sharded{Prefix: "gs://bucket/counts", Shards: 16})
 //
 // As usual in Beam, these transforms panic for invalid arguments, because a pipeline is built before it runs.
-// Functions are registered in init, so that workers find them.
 package poll

@@ -15,14 +15,15 @@ import (
 type Form string
 
 const (
-	// CSV lines are query,teacher,vote. The line "query,teacher,vote" is a header, which is ignored anywhere.
+	// CSV lines are query,teacher,vote. Header lines, which consist of these three words, are ignored.
 	CSV Form = "csv"
 	// JSONLines lines are objects such as {"query": 0, "teacher": 0, "vote": 0}.
 	JSONLines Form = "jsonl"
 )
 
 // Lines describes lines of text with one vote each. Queries and teachers are integers from 0. A vote is the
-// index of a class, or a class name if ClassNames is set. An empty vote or -1 is an abstention.
+// index of a class, or a class name if ClassNames is set. An empty vote is an abstention. Without ClassNames,
+// -1 is also an abstention.
 type Lines struct {
 	Form       Form
 	FirstClass int      // index of the first class: 1 if votes count classes from 1

@@ -122,8 +122,8 @@ func readAnswers(path string, votes *votes.Source) ([]bool, error) {
 	return answered, nil
 }
 
-// parseAnswers parses lines query,label with an optional header, where an empty label is a declined query.
-// Each query in [from, to) must occur exactly once.
+// parseAnswers parses lines query,label, perhaps after a header, and returns which queries have a label. Each
+// query in [from, to) must occur exactly once.
 func parseAnswers(r io.Reader, from, to, classes int, names []string) ([]bool, error) {
 	answered, seen := make([]bool, to-from), make([]bool, to-from)
 	in := csv.NewReader(r)

@@ -115,8 +115,7 @@ const (
 	clipOnlyEpsilon = 8 // used for clipped gradients without noise
 )
 
-// plans returns a plan for each model to train. The argument budget is the epsilon of the ledger, if there is
-// one.
+// plans returns a plan for each model to train. With --ledger, budget is the epsilon of the ledger.
 func (f *dpsgdFlags) plans(cmd *cobra.Command, s recipe.Shape, targets []float64, budget float64) ([]recipe.Plan, error) {
 	plan := recipe.Plan{NoiseMultiplier: f.noise, NonPrivate: f.without, Epsilon: f.spend}
 	one := func(epsilon float64) ([]recipe.Plan, error) {
@@ -268,7 +267,7 @@ func (f *dpsgdFlags) task(cmd *cobra.Command, g *shell.Globals) (dataset.Task, *
 	return task, schema, err
 }
 
-// deltaGate refuses a --delta that is too large for --size, or returns the gate for the units of a table.
+// deltaGate refuses a --delta that is too large for size records. If size is 0, it returns data.DeltaGate.
 func deltaGate(cmd *cobra.Command, g *shell.Globals, data *shell.DataFlags, ledger string, size int) (func(int, bool) error, error) {
 	const noun = "private records"
 	switch gate := data.DeltaGate(g, cmd, noun); {

@@ -323,7 +323,7 @@ func (w waivers) withheld() []string {
 	return names
 }
 
-// misplaced returns an error for `--force duplicates` without "=": args would then name a file "duplicates".
+// misplaced returns an error if args has a value of --force, as in `--force few` instead of `--force=few`.
 func (w waivers) misplaced(args []string) error {
 	for _, arg := range args {
 		if len(w) > 0 && slices.Contains(waivable, arg) {
