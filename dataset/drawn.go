@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// There are drawnForTest drawn queries for each test row, but at least fewestDrawn and at most mostDrawn.
-// The number of test rows is public.
+// A drawn pool has drawnForTest rows for each test row, but at least fewestDrawn and at most mostDrawn rows
+// in all. The number of test rows is public.
 const (
 	drawnForTest = 2
 	fewestDrawn  = 1000
@@ -127,7 +127,7 @@ func (d declared) drawn(bin int, rnd *rand.Rand) string {
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
-// Rescale converts rows x, encoded with equal weights, to the features of `to`. Both have the columns of r.
+// Rescale converts rows x, encoded by r with equal weights, to features of `to`, an encoder of r's columns.
 func (r *Ranges) Rescale(to *Encoder, x blas32.General) blas32.General {
 	out := blas32.General{Rows: x.Rows, Cols: x.Cols, Stride: x.Cols, Data: make([]float32, x.Rows*x.Cols)}
 	for i := range x.Rows {

@@ -34,7 +34,7 @@ const (
 // to [-3, 3]. A missing value or a value that is not a number becomes 0. A categorical column becomes one
 // feature for each of the 100 most frequent public categories. The feature of the row's category is 1, and
 // all other features are 0. If public values are missing, the column gets one more feature, which is 1 for a
-// missing value. A column with one distinct public value becomes at most this feature for missing values.
+// missing value. A column with one distinct public value has no other feature.
 //
 // A column of texts ([CSVOptions].Text) becomes at most 200 features, which package internal/texts computes
 // from the words of public texts. All other words are ignored.
@@ -336,12 +336,12 @@ func (f *encodedColumn) encode(dst []float32, v string) (number float64, err err
 
 func clip(v float64) float32 { return float32(max(-clipAt, min(clipAt, v))) }
 
-// encodedRows holds features of private rows and counts of cells unlike public rows. No cell is kept.
+// encodedRows holds the features of private rows, but not their cells.
 type encodedRows struct {
 	of     *Schema
 	cells  []int       // index of the cell of each encoded column in a row, or -1
 	blocks [][]float32 // of whole rows
-	counts []likeness
+	counts []likeness  // of each column compared with public rows
 }
 
 const blockNumbers = 1 << 16

@@ -253,8 +253,7 @@ func (a *array) name(raw []byte) (string, error) {
 
 const ownerNotice = "this message may reveal private rows: show it to the data owner alone"
 
-// forOwner adds ownerNotice to an error about a private file, because the error may quote a cell or count
-// rows.
+// forOwner adds ownerNotice to an error about a private file. The error may quote a cell or count rows.
 func forOwner(err error) error {
 	var path *fs.PathError
 	if err == nil || errors.As(err, &path) || strings.Contains(err.Error(), "owner alone") {
@@ -275,8 +274,7 @@ func forOwner(err error) error {
 	return &marked
 }
 
-// columnsAre describes the columns of a file in an error. It omits the names if they may be a private row: a
-// name is a number, or no name is a public column.
+// columnsAre describes the columns of a file for an error. It omits names that may be cells of a private row.
 func columnsAre(names, public []string) string {
 	has := func(name string) bool { return slices.Contains(names, name) }
 	if slices.ContainsFunc(names, numberForm{}.reads) || len(public) > 0 && !slices.ContainsFunc(public, has) {

@@ -70,15 +70,16 @@ type Options struct {
 	Keep          []string // as in [Reading]
 	ImageSize     Shape    // as in [Reading]
 
-	// Accept, if not nil, receives the number of private units of a table: of the first rows under Literature
-	// while the table is read, and of all rows before they are encoded. An error refuses the table.
+	// Accept, if not nil, is called with the number of private units of a table. While the table is read, all
+	// is false, and units is the number in the rows read so far, under the protocol Literature. Before rows
+	// are encoded, all is true, and units is the number in the split. An error refuses the table.
 	Accept func(units int, all bool) error
 	// Ranges, if not nil, declares the columns of a table without public rows. The pool is drawn from these
 	// ranges.
 	Ranges *Ranges
 }
 
-// mark adds to an error the notice that only the data owner may see it, unless the rows are public.
+// mark adds ownerNotice to an error about labelled rows. Unlabelled rows are public.
 func (o Options) mark(err error) error {
 	if o.CSV.Unlabelled {
 		return err

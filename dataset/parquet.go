@@ -23,7 +23,7 @@ import (
 // Reading takes about twice the memory of the table, and splitting copies the table.
 //
 // A Parquet file is read like a CSV file of the same table, with the cells that package internal/parquet
-// returns. Options about the text of a CSV file have no effect. A whole number in a column of floats becomes
+// returns. The options Header, Expect and Comma have no effect. In a column of floats, the number 3 becomes
 // the text 3, not 3.0. Pandas writes a column of integers as floats if one value is missing. Without this
 // rule, a missing value would change the cells of other rows. If the unit of a row is a hash of its cells,
 // the unit may therefore differ between CSV and Parquet. Row groups, compression and encoding have no

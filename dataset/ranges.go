@@ -46,9 +46,9 @@ const (
 //	gain,0..1..5000..100000  a range with inner edges, for finer bins where values matter more
 //	sex,Female,Male          categories
 //
-// A cell that is ? or empty declares that values may be missing. A range with inner edges has one bin between
-// two edges. Other ranges are divided into 32 bins of equal width. Lines that begin with # are comments. An
-// invalid file is an [*fault.Error].
+// A cell that is ? or empty declares that values may be missing. Inner edges separate the bins of a range. A
+// range without inner edges has 32 bins of about equal width. If the range has fewer whole numbers, each
+// number has a bin. Lines that begin with # are comments. An invalid file is an [*fault.Error].
 func ReadRanges(path string) (*Ranges, error) {
 	file, err := unpack.Open(path)
 	if err != nil {

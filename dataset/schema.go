@@ -182,14 +182,15 @@ func (s *Schema) matrix(t *Table, visit func(i int, row []float64)) (blas32.Gene
 }
 
 // ReadPrivate reads labelled rows with a schema. It finds columns by name. If no units are given, each row is
-// its own unit, named by its content. An image in a folder is named by its file.
+// its own unit, named by its content. An image in a folder is named by its file. Every error about a private
+// file may reveal private rows and is for their owner alone.
 //
 // If no units are given, but ids repeat in a column of the public rows, an [*fault.Error] is returned. The
-// option RowUnits disables this check. A column of at least 20 private values is also compared with the
-// public rows. A value is strange if it is no public category, or outside the middle 98 % of the public
-// numbers or the declared range. If most values are strange, an [*fault.Error] is returned. The option
-// Reading.Accept disables this check. Every error about a private file may reveal private rows and is for
-// their owner alone.
+// option RowUnits disables this check. If most values of a column with at least 20 private values are
+// strange, an [*fault.Error] is returned. The option Reading.Accept disables this check. If Reading.Ranges is
+// set, a value is strange if it is neither missing nor in the declared ranges. Otherwise, strange values are
+// categories that no public row has, numbers outside the middle 98 % of the public numbers, texts in place of
+// numbers, and missing values if no public value of the column is missing.
 func (s *Schema) ReadPrivate(src Source) (Set, error) {
 	if s.Classes == nil {
 		what := "has labels, but the classes are not known"

@@ -141,7 +141,7 @@ func numbered(part string, n int) []string {
 }
 
 // Validate returns an error for the first invalid field. Lists must have one entry per row, labels must be in
-// range, units must not be empty, and features must be finite. The image shape must equal the row length. At
+// range, units must not be empty, and features must be finite. For images, X.Cols must be Image.Pixels(). At
 // least 2 classes are needed.
 func (s Set) Validate() error {
 	fail := func(format string, a ...any) error {

@@ -88,7 +88,6 @@ func (t *Table) read(row int, cells []string) {
 	}
 }
 
-// ownSplit is for a table whose rows become private, pool and test rows.
 type ownSplit struct {
 	accept func(units int, all bool) error // as in Options
 	place  *placer                         // of the protocol Literature
@@ -98,7 +97,7 @@ type ownSplit struct {
 
 const acceptEvery = 1 << 16 // rows
 
-// count counts the private units of the first rows.
+// count updates s.units for one more row, and calls s.accept after each acceptEvery rows.
 func (s *ownSplit) count(rows int, unit, group string) error {
 	if s == nil || s.accept == nil {
 		return nil

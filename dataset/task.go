@@ -26,8 +26,8 @@ const (
 
 func Protocols() []string { return []string{string(Literature), string(Development), string(FullTest)} }
 
-// Kind is the kind of rows, which determines how a model is best trained. The user declares the kind. Data
-// sets known to the program have a fixed kind. No kind is derived from rows.
+// Kind describes rows. The defaults of training depend on the kind. The user declares the kind. Data sets
+// that commands open by name have a fixed kind. No kind is derived from rows.
 type Kind string
 
 const (
