@@ -42,8 +42,8 @@ type Sampling struct {
 	// PerEpoch is, for Allocation, the number of batches per epoch that contain a given record. It is in [1,
 	// EpochSteps], by default 1.
 	PerEpoch int `json:"per_epoch,omitzero"`
-	// Bands is, for Cyclic, the number of turns to which records are assigned, in [1, number of steps]. Noise
-	// is correlated over Bands steps. In each step of its turn, a record is in the batch with probability
+	// Bands is the number of turns of the scheme Cyclic, in [1, number of steps]. Noise is correlated over
+	// Bands steps. In each step of its turn, a record is in the batch with probability
 	// Bands x SamplingProbability, at most 1.
 	Bands int `json:"bands,omitzero"`
 }
@@ -74,7 +74,7 @@ func (s Sampling) scheme() scheme {
 	return poisson{}
 }
 
-// Probability returns the probability that a record is in a given batch of the first phase.
+// Probability returns the probability that a record is in a given batch, in Phases[0] if c has Phases.
 func (c Config) Probability() float64 { return c.Sampling.scheme().probability(c.phases()[0]) }
 
 func (c Config) validateSampling() error {

@@ -98,10 +98,11 @@ func checkRun(model Model, data Data, key rng.Key) error {
 	return checkModel(model, data)
 }
 
-// begin consumes the reservation. The argument event describes continuous noise.
+// begin consumes the reservation.
 func begin(event accountant.Event, draws int, reservation *ledger.Reservation, key rng.Key) error {
-	// The drawn noise is discrete. Its Rényi divergences are no larger (see type grid). If the charge has a
-	// failure that covers the drawn values, the charge also bounds the privacy loss.
+	// The argument event describes continuous noise. The drawn noise is discrete, and its Rényi divergences
+	// are no larger (see type grid). If the charge has a failure that covers the drawn values, the charge
+	// also bounds the privacy loss.
 	use := ledger.Use{Relation: accountant.AddRemove, Renyi: true, Secret: key.Releasable()}
 	if e, ok := reservation.Event().(accountant.WithFailure); ok {
 		use.Renyi = !LatticeCovered(event, e.Delta, draws)

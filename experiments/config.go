@@ -48,8 +48,8 @@ const (
 	MSvec     = "pate/m-svec"
 )
 
-// OnRequest returns the methods that label by votes and run only if Config.Methods contains them, or if there
-// are silos.
+// OnRequest returns all methods that are not in Methods(). For a task with silos, the default
+// of Config.Methods contains pknn/one-silo and pknn/silos.
 func OnRequest() []string { return append(votesOnRequest(), oneSilo, allSilos) }
 
 func votesOnRequest() (methods []string) {
@@ -86,7 +86,7 @@ type Config struct {
 	Learner  string // the teachers' learner, one of Learners(); default depends on the kind of data
 	// Features names the features that all methods use, one of features.Names(). By default teachers use
 	// deskewed-hog for handwriting, hog for pictures and raw for tables. By default DP-SGD uses the features
-	// of its recipe. If these features are learned from private rows, they are charged.
+	// of its recipe. Features that are learned from private rows are charged.
 	Features string
 	Teachers int // default depends on the number of private units; silos have the same number of teachers each
 	// Pool is PoolMarginals or PoolTree if the pool is drawn from noisy counts of the private rows. Every
@@ -135,7 +135,7 @@ type Progress struct {
 var ErrConfig = errors.New("experiments: bad Config")
 
 // Validate returns an error for the first field that is missing or out of range, or for too many private rows
-// per teacher. It does not check Key and Dir. Of Task, it reads only public values and the number of private
+// per teacher. It does not check Key and Dir. It reads only public values of Task and the number of private
 // rows.
 func (c Config) Validate() error {
 	_, err := c.withDefaults()

@@ -8,11 +8,11 @@
 //
 // # Guarantee
 //
-// Every row of the result that has an epsilon is (Epsilon, Delta)-differentially private for adding or
-// removing one unit of the private set. This guarantee is for one row and one run. The cost is computed from
-// the worst-case events in Row.Account, which were charged before any release. Result.EpsilonAll bounds the
-// cost of all such rows and all runs together. The number of private units is assumed to be public, and equal
-// for neighbouring data sets. It determines the number of teachers and the schedule of DP-SGD. If a unit has
+// Every Row with an Epsilon is (Epsilon, Delta)-differentially private for adding or removing one unit of
+// the private set. This guarantee is for one row and one run. The cost is computed from the worst-case
+// events in Row.Account, which were charged before any release. Result.EpsilonAll bounds the cost of all
+// such rows and all runs together. The number of private units is assumed to be public, and equal for
+// neighbouring data sets. It determines the number of teachers and the schedule of DP-SGD. If a unit has
 // several rows, DP-SGD trains on one of these rows. PATE uses all rows, because a unit has one teacher. The
 // pknn methods (private k-NN) use all rows, because a unit has one vote per query.
 //
@@ -36,7 +36,7 @@
 // Rows without an epsilon, Result.Diagnostics and running times depend on the private data and are not
 // charged. Pool and test rows are public and not protected. If two runs in two folders use the same records,
 // their costs add up, but this package does not add them. Hyper-parameters were tuned on development splits
-// of public benchmarks. These splits contain private rows of dataset.Literature, the split for reported
-// results. Epsilon does not cover this tuning. The parameters of pknn were chosen after an evaluation on the
-// literature splits of optdigits, letter and Adult.
+// of public benchmarks. A development split consists of rows that are private in dataset.Literature, the
+// split for reported results. Epsilon does not cover this tuning. The parameters of pknn were chosen after
+// an evaluation on the literature splits of optdigits, letter and Adult.
 package experiments

@@ -78,8 +78,7 @@ func (c point) open(ctx context.Context, method string, seed int, bound []byte, 
 	return p, wrapped(err)
 }
 
-// leave charges a method and releases its labels. For a drawn pool, an earlier call of open charged the
-// method.
+// leave releases the labels of a method. It first charges the method, unless openCharged has charged it.
 func (c point) leave(ctx context.Context, method string, seed int, bound []byte, e accountant.Event, labels release) (err error) {
 	p := c.drawn.take(method)
 	if p == nil {
@@ -101,7 +100,7 @@ func (c point) file(method string, seed int) string {
 
 func (c Config) releasable() bool { return c.Key.Releasable() && c.Task.Withheld() == "" }
 
-// FileName returns the start of the names of files for a method at a target.
+// FileName returns the part of file names that identifies the method and, if several is true, epsilon.
 func FileName(method string, epsilon float64, several bool) string {
 	name := strings.ReplaceAll(method, "/", "-")
 	if several {
@@ -134,7 +133,7 @@ func wrapped(err error) error {
 	return nil
 }
 
-// epsilonOf returns the cost of an event at delta by Rényi divergences, which support integer noise.
+// epsilonOf returns the cost of an event at delta by Rényi divergences.
 func epsilonOf(e accountant.Event, delta float64) (accountant.Bound, error) {
 	b, err := accountant.Epsilon(context.Background(), accountant.ByRDP, relation, delta, e)
 	return b.Bound, wrapped(err)

@@ -192,7 +192,7 @@ func (c point) ask(session aggregate.Session, v poll, out io.Writer) ([]aggregat
 	return answers, file.Write(out, table.CSV)
 }
 
-// voteCurve scores students on the first quarter, half and three quarters of the charged queries.
+// voteCurve trains students on the labels of the first 1/4, 1/2 and 3/4 of the charged queries.
 func (c point) voteCurve(ctx context.Context, p prepared, m votingPlan, v poll, answers []aggregate.Answer, row Row) ([]Point, error) {
 	// The epsilon of a point is the worst-case cost of the point's queries. The last point has the cost of
 	// all queries. The curve is post-processing of released labels.

@@ -96,7 +96,7 @@ func labels(out io.Writer, budget *ledger.Ledger, key rng.Key) error {
 	return err
 }
 
-// model trains on 1,000 records of the same patients, with the least noise that fits the remaining budget.
+// model trains on 1,000 records, with the least noise that fits the remaining budget.
 func model(ctx context.Context, out io.Writer, budget *ledger.Ledger, key rng.Key) error {
 	data := dpsgd.Data{X: blas32.General{Rows: 1000, Cols: 2, Stride: 2}, Y: make([]int, 1000)}
 	for i := range data.Y { // the class is the larger feature

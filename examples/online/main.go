@@ -1,5 +1,5 @@
-// Command online compares mechanisms for private next tokens, on recorded answers of 64 teachers. All
-// teachers are one language model. Each prompt contains the start of a private document (see teachers.py).
+// Command online compares mechanisms for private next tokens, on recorded answers of 64 teachers. Every
+// teacher is the same language model. Its prompt contains the start of a private document (see teachers.py).
 //
 //	go run ./examples/online
 package main

@@ -14,14 +14,14 @@ import (
 	"github.com/pate-go/pate/internal/tokens"
 )
 
-// trace holds the answers of 64 teachers at the steps of seven texts, as teachers.py record wrote them.
+// trace holds the recorded answers of 64 teachers at the steps of seven texts (see teachers.py).
 type trace struct {
 	vocabulary int
 	steps      []step
 }
 
 type step struct {
-	list     []int       // the public model's 40 likeliest tokens, in order
+	list     []int       // the public model's 40 likeliest tokens, ascending
 	public   []float64   // log-probabilities of list by the public model
 	teachers [][]float64 // log-probabilities of list by each teacher
 	text     int         // token of the text, which all later steps continue

@@ -21,7 +21,7 @@ type planting struct {
 	Seconds     float64
 }
 
-// forests fits and asks forests on the table that ../forests.py wrote into a folder.
+// forests times fits and predictions of forests. The script ../forests.py wrote their table into folder.
 func forests(folder string) error {
 	var shape struct{ Rows, Cols, Classes, Queries int }
 	said, err := os.ReadFile(filepath.Join(folder, "shape.json"))
