@@ -18,8 +18,8 @@ type Result struct {
 	Split      string `json:"split"`
 	Private    int    `json:"private"` // number of units
 	Pool       int    `json:"pool"`
-	// PoolOf is [PoolNone], [PoolMarginals] or [PoolTree] if there were no public rows. Rows of such a pool
-	// have no true labels.
+	// PoolOf is [PoolNone], [PoolMarginals] or [PoolTree] for an artificial pool, and "" for public rows.
+	// Rows of an artificial pool have no true labels.
 	PoolOf  string `json:"pool_of,omitempty"`
 	Test    int    `json:"test"`
 	TestOf  int    `json:"test_of,omitempty"` // if Test is a fixed random part: all test rows
@@ -63,8 +63,8 @@ func (r *Result) Typical() typical.Rows {
 	return typical.Of(r.Rows, func(row Row) typical.Figures { return row.Figures })
 }
 
-// WithoutTimes returns a copy without running times and without figures for a typical record, because both
-// may depend on private rows.
+// WithoutTimes returns a copy without running times and without [typical.Figures]. Both may depend on private
+// rows.
 func (r *Result) WithoutTimes() *Result {
 	out := *r
 	out.Seconds, out.Rows = 0, slices.Clone(r.Rows)

@@ -44,8 +44,8 @@ func (c point) elections(p prepared, method string) []election {
 	return []election{e}
 }
 
-// overSilos returns the mean over silos. A unit is in one silo, so all silos cost as much as the costliest
-// silo.
+// overSilos returns the mean over silos. Each unit is in one silo. So the silos together cost as much as the
+// costliest silo.
 func overSilos(runs []Row) Row {
 	row := mean(runs)
 	if len(runs) == 1 {
@@ -77,7 +77,7 @@ func (c point) bySilo(all neighbours.Rows) []neighbours.Rows {
 	return parts
 }
 
-// release releases the labels. It adds the counts of the silos, as `pate label` does.
+// release releases the labels. It adds the vote counts of all silos, as `pate label` does.
 func (e election) release(ctx context.Context, plan nearby.Plan, r *ledger.Reservation, key rng.Key, asked dense.Matrix) (nearby.Labels, error) {
 	if e.silos == nil {
 		return plan.Release(ctx, r, key, e.all, asked)

@@ -29,9 +29,9 @@ import (
 // machine or version that computes other features uses other files. A damaged file is reported and replaced.
 //
 // Features are as private as the images, so files have mode 0600 and folders 0700. Deleting files is always
-// safe. If a new file would exceed Limit, the least recently used files are deleted first. On Unix, files and
-// folders that another user owns or may write are not used, because check sums cannot detect deliberate
-// changes.
+// safe. If a new file would raise the total size above Limit, the least recently used files are deleted
+// first. On Unix, files and folders that another user owns or may write are not used, because check sums
+// cannot detect deliberate changes.
 type Cache struct {
 	Dir string // by default pate/features in [os.UserCacheDir]
 	// Warn, if not nil, receives errors about damaged files, failed reads and writes, and files that other
@@ -121,7 +121,7 @@ func (c Cache) dir() (string, error) {
 	return dir, nil
 }
 
-// cacheFile is a file of pieces of 256 rows, each followed by two check sums.
+// cacheFile is a file of pieces. A piece has up to 256 rows, and ends with two check sums.
 type cacheFile struct{ key [sha256.Size]byte }
 
 const (
