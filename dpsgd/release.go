@@ -215,7 +215,7 @@ func (r *release) scratchOf(worker int) *scratch {
 	return r.scratch[worker]
 }
 
-// read divides the noisy sum by divisor and calls use for each part. The function use must not keep the part.
+// read calls use(i, low, part) for each part of (noisy sum)/divisor. The callback must not keep part.
 func (r *release) read(divisor float64, use func(i, low int, part []float64)) {
 	if r.noise == nil {
 		spans(r.workers, r.parameters, func(worker, i, low, high int) {

@@ -12,7 +12,7 @@ import (
 // Scheme selects how batches are drawn.
 type Scheme string
 
-// Every Scheme draws the steps of each record independently of all other records.
+// Under every Scheme, the batches that contain a record are drawn independently of all other records.
 const (
 	// Poisson puts every record in every batch independently, with a fixed probability.
 	Poisson Scheme = "poisson"

@@ -119,7 +119,7 @@ func (p *convPass[T]) spread(windows, x []T) {
 	}
 }
 
-// gather is the transpose of spread: dx[j] is the sum of the elements of windows at all copies of x[j].
+// gather sets dx[j] to the sum of those elements of windows to which spread copies x[j].
 func (p *convPass[T]) gather(dx, windows []T) {
 	image := dx
 	if p.window.padding > 0 {

@@ -13,7 +13,7 @@
 //   - The parameters of a new model are zero. Only models that are linear in their parameters can be trained
 //     from zero parameters. For other models call Init or set the parameters, but not from private data.
 //   - If the values of an example at a layer have a norm above 2^64, the example may count as not finite. The
-//     same holds for the gradients with respect to these values.
+//     gradient of the example's loss with respect to these values has the same limit, 2^64.
 //   - Clipping by group bounds every layer separately. The weights and intercepts of a layer form one group.
 //   - Predictions, and losses outside training, are exact and have no noise. Evaluate on public data.
 //

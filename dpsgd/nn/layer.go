@@ -33,13 +33,13 @@ type Layer interface {
 }
 
 // Pass computes one layer in one goroutine. For each group of rows the calls come in the order Forward,
-// Backward, AddScaled. AddScaled, or Backward and AddScaled, may be missing. Matrices are dense and
+// Backward, AddScaled. The calls for a group may end after Forward or after Backward. Matrices are dense and
 // row-major, with one row per example. A Pass must not change its inputs. If the layer has parameters, x and
 // dy do not change until AddScaled returns. The buffer y may change when the next layer's Forward is called.
 //
 // Row exactness: the results for one row depend only on the parameters and on this row's inputs, to the last
-// bit. The results do not depend on the number of rows, the row's index, or addresses. These results are the
-// row's y, dx and squares, and what AddScaled adds if rows = 1. See obligation 1 of [dpsgd.Worker].
+// bit. The number of rows, the row's index and addresses have no effect. The results are the row's y, dx and
+// squares, and the term that AddScaled adds for this row alone. See obligation 1 of [dpsgd.Worker].
 type Pass[T Float] interface {
 	// Start sets the parameters, which stay valid and constant until the next Start.
 	Start(parameters []T)

@@ -265,7 +265,7 @@ func (m *Model) foreign(b []byte) error {
 }
 
 // Logits sets row i of dst to the outputs for row i of data, on all processors. The size of dst must be
-// (number of rows) x (number of outputs). If ctx ends, Logits returns its error, and dst is incomplete.
+// (number of rows) x (number of outputs). If ctx ends, Logits returns ctx.Err(), and dst is incomplete.
 func (m *Model) Logits(ctx context.Context, dst blas32.General, data dpsgd.Data) error {
 	if err := m.checkInput(data); err != nil {
 		return err

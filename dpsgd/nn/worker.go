@@ -105,18 +105,18 @@ func (w *worker[T]) Start(parameters []T) {
 	}
 }
 
-// AddClipped adds the clipped gradients of rows to sum, which must be zero. It satisfies the obligations of
-// [dpsgd.Worker] in the precision T. There is one clip norm, or one for every layer with parameters.
+// AddClipped adds the clipped gradients of rows to sum, which must be zero. There is one clip norm, or one
+// for every layer with parameters. AddClipped satisfies obligation 1 of [dpsgd.Worker]. If a clip norm is
+// finite, it also satisfies obligations 2 and 3, where u is the unit roundoff of T.
 //
 // Obligations 1 and 3: rows are computed in groups, whose size depends only on the architecture and is a
 // power of two from 8 to 256. A row's contribution does not depend on its group (see row exactness at
 // [Pass]). A group is summed in runs of at most 48 rows, and the sums of the runs are then added one by one.
-// So a row's term passes through at most 48 additions in its run, and then through one for each run. The
-// worst case for 256 rows is 48 + 8 additions: 4 groups of 64 rows, with 2 runs each.
+// If there are r runs of at most n rows, a term passes through at most n + r additions. The worst case for
+// 256 rows has 4 groups of 64 rows. Each group is summed in 2 runs, so n = 48 and r = 8.
 //
-// Obligation 2: norms are gradient norms or upper bounds, and scales are rounded towards zero. Rounding
-// increases a scaled gradient by at most two parts in 2^24. So the norm is below the clip norm times 1 +
-// 2^-20.
+// Obligation 2: the bound of Backward for a gradient g is at least |g|^2 (1 - 2^-22). The scale is rounded
+// towards zero. Rounding of a scaled g adds at most two parts in 2^24. Both errors together are below 2^-20.
 func (w *worker[T]) AddClipped(sum []T, batch examples[T], rows []int, clip dpsgd.Clip) dpsgd.Tally {
 	if n := len(clip.Norms); n != 1 && n != len(w.layers.ends) {
 		panic(fmt.Sprintf("nn: %d clip norms for %d layers", n, len(w.layers.ends)))
@@ -283,7 +283,7 @@ func (w *worker[T]) backward(rows int, squares [][]float64) {
 	}
 }
 
-// screen replaces backward if nothing is clipped. A row with an input that is not finite gets the loss NaN.
+// screen sets the loss of a row to NaN if the row's input is not finite. It is called if nothing is clipped.
 func (w *worker[T]) screen(rows int) {
 	size := w.arch.input().Size()
 	for i := range w.losses[:rows] {
@@ -346,7 +346,7 @@ func towardsZero[T Float](v float64) T {
 	return f
 }
 
-// ahead loads packed rows of the next group into caches during a matrix product.
+// ahead loads rows of the next group into caches during a matrix product.
 type ahead struct {
 	fetch func(i, from, to int) // columns of row i; nil if rows are not packed
 	rows  []int                 // of the next group

@@ -15,7 +15,7 @@ type Method string
 
 const (
 	SGD Method = "sgd" // gradient descent, also with momentum or Nesterov momentum
-	// AdaGrad divides the gradient by the square root of the sum of its squares (Duchi et al. 2011).
+	// AdaGrad divides a gradient by the root of the sum of all squared gradients so far (Duchi et al. 2011).
 	AdaGrad Method = "adagrad"
 	// Adam divides the mean gradient by the square root of the mean squared gradient (Kingma, Ba 2015).
 	Adam Method = "adam"
@@ -203,7 +203,7 @@ func Apply[T float32 | float64](o *Optimizer, low int, parameters []T, gradient 
 	})
 }
 
-// apply replaces each parameter p with gradient g by p - shrink p - move(j, g + decay p).
+// apply sets every p = parameters[j] to p - shrink p - move(j, gradient[j] + decay p).
 func apply[T float32 | float64](decay, shrink float64, parameters []T, gradient []float64, move func(j int, g float64) float64) (finite bool) {
 	finite = true
 	for j, g := range gradient {

@@ -6,14 +6,14 @@
 // TestLayer checks the following on random inputs with a fixed seed:
 //
 //   - Gradients agree with finite differences in double precision.
-//   - Norms and sums agree with explicit gradients of each example.
+//   - Gradient norms and sums agree with those computed one example at a time.
 //   - A layer that is [nn.InPlace] gives the same result if its output overwrites its input.
 //   - An example's result does not depend on the other examples in the batch, to the last bit.
 //   - The rounding error of a sum of 256 rows stays within the bound of [nn.Pass]. The rows are such that
 //     adding them one after another would exceed the bound.
 //   - Gradients are clipped correctly for inputs from 2^-100 to 2^100.
 //
-// As in a model, dx is overwritten after Backward, and y after Forward unless the layer is [nn.InPlace].
+// TestLayer overwrites dx after Backward. It overwrites y after Forward if the layer is not [nn.InPlace].
 package nntest
 
 import (
