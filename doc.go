@@ -23,5 +23,5 @@
 // # Caveats
 //
 // If two ledgers concern the same people, their costs add up, but no file contains the sum. Votes, teacher
-// models, LEDGER.id and keys are secret. Labels, model files and ledgers are public.
+// models, keys and the file LEDGER.id are secret. Labels, model files and ledgers are public.
 package pate

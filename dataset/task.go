@@ -60,7 +60,7 @@ type Task struct {
 	// pool is drawn, and Pool.Y has no meaning.
 	Ranges    *Ranges
 	Questions *Table // rows of a drawn pool as a table, otherwise nil
-	// Silos holds the sorted values of column CSVOptions.Silo in public rows, such as names of hospitals.
+	// Silos holds the sorted names of silos in public rows, for example hospitals (see CSVOptions.Silo).
 	// SiloOf has the index of the silo of each private unit. A unit with rows in two silos is refused.
 	Silos  []string
 	SiloOf map[string]int
@@ -83,8 +83,8 @@ func splitImages(train, test Set, p Protocol) (Task, error) {
 
 // WithoutPool returns the task for a method without public queries. The rows of the pool become test rows,
 // before the rows of Test. So MNIST has 60,000 private and 10,000 test rows under Literature, and 50,000 and
-// 10,000 under Development. Under FullTest, the pool is dropped, because its rows are training rows. A drawn
-// pool is dropped, because it has no labels.
+// 10,000 under Development. Under FullTest, the pool is dropped, so that the test rows stay the whole test
+// set. A drawn pool is dropped, because it has no labels.
 func (t Task) WithoutPool() Task {
 	if t.Pool.Len() == 0 {
 		return t
@@ -96,9 +96,9 @@ func (t Task) WithoutPool() Task {
 	return t
 }
 
-// Withheld returns the reason why nothing learned with this split may be released, or "". Under other
-// protocols than Literature, some private rows of Literature are treated as public. The epsilon of a later
-// run under Literature does not cover what was learned or chosen from these rows.
+// Withheld returns the reason why nothing learned with this split may be released, or "". The other protocols
+// treat some rows as public that are private under Literature. The epsilon of a later run under Literature
+// does not cover what was learned or chosen from these rows.
 func (t Task) Withheld() string {
 	if t.Published || t.Protocol == "" || t.Protocol == Literature {
 		return ""
@@ -106,8 +106,8 @@ func (t Task) Withheld() string {
 	return "rows score that the default split keeps private; see pate dpsgd tune"
 }
 
-// Waived returns nil if Withheld is "". Otherwise it returns a waiver for ledger.Config.Waived, so that the
-// ledger is not releasable.
+// Waived returns nil if Withheld is "". Otherwise it returns a value for ledger.Config.Waived that makes the
+// ledger not releasable.
 func (t Task) Waived() []string {
 	if t.Withheld() == "" {
 		return nil

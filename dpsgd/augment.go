@@ -33,9 +33,9 @@ type Transform interface {
 // bound as without views, and the charge is the same. Clipping each view separately would increase the
 // sensitivity.
 //
-// All records of a step use the same transformations. These depend only on the seed and on the parameters,
-// which are public. So a contribution depends only on public state and on one record. A resumed run uses the
-// same views.
+// All records of a step use the same transformations. The transformations depend only on seed and on the
+// model's parameters at this step, and both are public. So a contribution depends only on public state and on
+// one record. A resumed run uses the same views.
 //
 // The loss of a record is the mean over its views. Groups and predictions come from model.
 func Augment(model Model, views int, transform Transform, seed uint64) (Model, error) {
@@ -132,7 +132,7 @@ func (w *augmentedWorker) load(data Data, r int) {
 }
 
 // Shift moves images by a random number of pixels, vertically and horizontally. Pixels that enter at a border
-// are zero. A row of the data holds Planes images of Rows x Cols pixels, which move together.
+// are zero. A row of the data is one image of Planes x Rows x Cols pixels. All planes move together.
 type Shift struct {
 	Planes, Rows, Cols int
 	By                 int // largest shift in each direction, in pixels, at least 0

@@ -46,8 +46,8 @@ type Config struct {
 	// Workers is the number of goroutines, by default GOMAXPROCS. The result does not depend on it.
 	Workers int `json:"-"`
 	// Checkpoint names a file, with mode 0600, for the state of the run. By default there is no file. To
-	// resume an interrupted run without another charge, call Train again with a reservation of the resumed
-	// ledger. The result does not change. The file is as secret as the data.
+	// resume an interrupted run without another charge, call Train again with the recorded reservation (see
+	// ledger.Run). The interruption does not change the result. The file is as secret as the data.
 	Checkpoint      string `json:"-"`
 	CheckpointEvery int    `json:"-"` // steps between two checkpoints; default a twentieth of Steps
 	// NonPrivate trains without noise. NoiseMultiplier must then be zero, and ClipNorm may be +Inf. The event
@@ -56,8 +56,8 @@ type Config struct {
 	// Public holds public data, on which Metrics.Public scores the model. It may have no rows.
 	Public      Data `json:"-"`
 	PublicEvery int  `json:"-"` // steps between two evaluations; default a twentieth of Steps
-	// Observe, if not nil, is called after every step in Train's goroutine. It may read the model, which
-	// holds the iterate of this step, but must not change it.
+	// Observe, if not nil, is called after every step in Train's goroutine. Then the model holds the iterate
+	// of this step. Observe may read the model, but must not change the model.
 	Observe   func(Metrics) `json:"-"`
 	Distances Distances     `json:"-"` // private distances, measured at every step if Distances.Observe is set
 }
@@ -98,7 +98,7 @@ func (c Config) phaseAt(step int) (p Phase, start int) {
 // Event returns the event of a run, for neighbours that differ by one added or removed record.
 func (c Config) Event() accountant.Event { return c.EventAfter(c.TotalSteps()) }
 
-// EventAfter returns the event of the given number of first steps. [Train] charges Event for all steps.
+// EventAfter returns the event of a run of the given number of steps. [Train] always charges all steps.
 func (c Config) EventAfter(steps int) accountant.Event {
 	if c.NonPrivate {
 		return accountant.NonPrivate{}
@@ -256,11 +256,10 @@ type Schedule struct {
 	Shape Shape `json:"shape,omitzero"`
 	// Final is the learning rate of the last step, divided by Config.LearningRate, for Linear and Cosine.
 	Final float64 `json:"final,omitzero"`
-	// Stepwise multiplies the learning rate by Factor after each block of Every steps.
+	// Every is the number of steps between two changes of the learning rate by Stepwise.
 	Every  int     `json:"every,omitzero"`
-	Factor float64 `json:"factor,omitzero"` // in (0, 1]
-	// Warmup is the number of first steps, during which the learning rate rises linearly to
-	// Config.LearningRate.
+	Factor float64 `json:"factor,omitzero"` // of a change by Stepwise, in (0, 1]
+	// In the first Warmup steps the learning rate rises linearly to Config.LearningRate.
 	Warmup int `json:"warmup,omitzero"`
 }
 

@@ -12,7 +12,7 @@ import (
 
 type cyclic struct{ bands int }
 
-// validate also rejects several phases and adaptive clipping, which the event does not cover.
+// validate returns an error if bands is out of range, or if the event does not cover c.
 func (y cyclic) validate(c Config) error {
 	if err := within("Config.Sampling.Bands", float64(y.bands), 1, math.Max(1, float64(c.TotalSteps()))); err != nil {
 		return err
@@ -81,7 +81,7 @@ func (c *cyclicSampler) draw(dst []pick, part, low, high int, key rng.Key, step 
 	return dst
 }
 
-// bandedCoefficients returns the first column of the Toeplitz matrix C of correlated noise. Its norm is one.
+// bandedCoefficients returns the first column of the Toeplitz matrix C of correlated noise.
 func bandedCoefficients(bands int) []float64 {
 	// The correlated noise is C^-1 z, where z holds independent noise for each step. The column has norm one,
 	// as [accountant.BandedMatrix] requires.
@@ -106,7 +106,7 @@ func bandedCoefficients(bands int) []float64 {
 
 const bandBits = 31
 
-// wholeCoefficients returns bandedCoefficients times 2^bandBits as integers of norm at most 2^bandBits.
+// wholeCoefficients returns bandedCoefficients times 2^bandBits, rounded down to norm at most 2^bandBits.
 func wholeCoefficients(bands int) []uint64 {
 	real := bandedCoefficients(bands)
 	whole := make([]uint64, bands)
@@ -158,7 +158,7 @@ func newBanded(bands, parameters int) *banded {
 
 func (b *banded) at(step int) []int64 { return b.noise[step%len(b.noise)] }
 
-// The method before replaces s_t in sums by y_t - z_t (see banded). sums[0] is for parameter `low`.
+// The method before changes sums from s_t to y_t - z_t (see banded). sums[0] is for parameter `low`.
 func (b *banded) before(sums []int64, low, step int) {
 	copy(b.at(step)[low:], sums)
 	earlier := make([][]int64, 0, len(b.noise))
@@ -177,7 +177,7 @@ func (b *banded) before(sums []int64, low, step int) {
 	}
 }
 
-// The method after replaces y_t in released by x_t, and stores w_t. released[0] is for parameter `low`.
+// The method after changes released from y_t to x_t, and stores w_t. released[0] is for parameter `low`.
 func (b *banded) after(released []int64, low, step int) {
 	noise := b.at(step)[low : low+len(released)]
 	for j, y := range released {

@@ -128,8 +128,8 @@ type Packed interface {
 	Hash(workers int) [sha256.Size]byte
 }
 
-// Fetcher is a [Packed] that can load rows into CPU caches in advance. Otherwise, waiting for the rows of a
-// batch takes about as long as the computation.
+// Fetcher is a [Packed] that can load rows into CPU caches in advance. Without Fetch, waiting for the rows of
+// a batch takes about as long as the computation.
 type Fetcher interface {
 	Packed
 	// Fetch announces calls of Unpack for row i, from column from to column to - 1. It does not block.
@@ -137,7 +137,7 @@ type Fetcher interface {
 }
 
 // PackedWorker is a [Worker] that unpacks the rows of [Data.Packed] itself, a few at a time. For other
-// workers, Train unpacks all rows of a call first.
+// workers, Train unpacks rows before it calls AddClipped.
 type PackedWorker interface {
 	Worker
 	// Expect announces the likely first rows of the next call of AddClipped. A worker may load them into

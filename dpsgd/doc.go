@@ -22,9 +22,9 @@
 //
 // [Config.Event] covers the sequence of all iterates. For Poisson batches the event is Steps adaptive
 // repetitions of a Poisson-sampled Gaussian mechanism (Abadi et al. 2016, Algorithm 1). Neighbouring data
-// sets differ by one added or removed record, and a record is one row of the data. With adaptive clipping the
-// event also covers the noisy count of unclipped records. Learning rates, update rules and averages only
-// process released values. Event does not cover replacing a record, which costs more.
+// sets differ by one added or removed record. With adaptive clipping the event also covers the noisy count of
+// unclipped records. Learning rates, update rules and averages only process released values. Event does not
+// cover replacing a record, which costs more.
 //
 // [Train] charges before step 0, and needs a ledger reservation for exactly this event. Each privacy unit of
 // the ledger must be one record. A record is one row, or with Data.Ends all rows of the unit.
@@ -61,17 +61,17 @@
 //     sets n. By default n is the number of records in the data, and the run publishes this number. The proof
 //     assumes that neighbouring data sets have the same n.
 //   - The key must be secret. For a release it must come from rng.NewKey. All randomness is a function of the
-//     key and of a hash of configuration, data and initial parameters. The noise also depends on the sum,
-//     because two machines may round differently. Two different sums get the same noise only with probability
-//     2^-128. A repeated run gives the same result. A run with a key of rng.SeedKey is not releasable.
+//     key and of a hash of configuration, data and initial parameters. The noise also depends on the sum. If
+//     two machines round a sum differently, they draw equal noise only with probability 2^-128. A repeated
+//     run gives the same result. A run with a key of rng.SeedKey is not releasable.
 //   - [Diagnostics] and the running time are private and unprotected. All other [Metrics] may be published.
 //   - The whole event is charged, even if the run ends early.
 //   - Features must be public functions of their own row. This package does not charge for statistics fitted
 //     on the data, or for hyper-parameters and stopping points chosen on the data.
 //   - The drawn noise is discrete. If you compute delta by privacy loss distributions for continuous noise,
 //     add [LatticeDelta] to the result. For 62,740 parameters, 200 steps and epsilon 8, LatticeDelta is
-//     1e-10. If the ledger uses privacy loss distributions, reserve accountant.WithFailure{event, d}.
-//     [LatticeCovered] must return true for d.
+//     1e-10. If the ledger uses privacy loss distributions, choose a failure probability d for which
+//     [LatticeCovered] returns true. Then reserve accountant.WithFailure{event, d}.
 //
 // # Use
 //

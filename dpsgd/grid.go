@@ -11,20 +11,19 @@ import (
 // grid is the integer lattice on which noise is added to the clipped sum of a step.
 //
 // Theorem: the release of a step is a Gaussian mechanism with at least the configured noise multiplier. The
-// proof needs two facts. The integer vectors of neighbouring data have a Euclidean distance of at most
+// proof needs two facts. The integer sums of neighbouring data have a Euclidean distance of at most
 // grid.sensitivity. The noise is discrete Gaussian with sigma >= NoiseMultiplier x grid.sensitivity on every
-// coordinate. Notation: C is the norm of [Clip], P is the number of parameters, c = C (1 + 2^-20), u = 2^-24
-// and gamma = 64 u/(1 - 64 u).
+// coordinate. Notation: P is the number of parameters, unit is the spacing of the grid, C is the norm of
+// [Clip], c = C (1 + 2^-20), u = 2^-24 and gamma = 64 u/(1 - 64 u).
 //
 // Coupling. Every record of the batch joins one of B blocks by its own uniform draw. Couple the runs on D and
 // on D plus record r. All other records are then in the batch in both runs or in neither, and in the same
 // block. The coupling exists because B depends only on the public number of records. All blocks except the
 // block of r then hold the same records in the same order. These blocks give the same integers, because a
 // call's result does not depend on where its records lie (obligation 1 of Worker). So the release is a
-// mixture over the coupled draws, as in the real-number proof. With probability q, record r shifts the sum by
-// a vector of bounded norm. With probability 1 - q, the sum stays the same. Blocks by position in the data
-// would break the proof. Removing a record would then move all later records and change the rounding of every
-// block.
+// mixture over the coupled draws. With probability q, record r shifts the sum by a vector of bounded norm.
+// With probability 1 - q, the sum stays the same. Blocks by position in the data would break the proof.
+// Removing a record would then move all later records and change the rounding of every block.
 //
 // One block. Let L = grouping.limit and R = grouping.rows. A block is small if it has at most L records. A
 // small block is split into at most s = ceil(L/R) pieces, each of at most R records. Each piece is summed in
@@ -43,34 +42,35 @@ import (
 // exact.
 //
 // Noise. Let D_a be the Rényi divergence of order a for integer vectors that differ by v. At integer orders,
-// D_a = a |v|^2/(2 sigma^2), as for the continuous Gaussian. Let P_v be the noise distribution shifted by v.
-// The k-th power of P_v/P_0 has expectation exp(k(k-1)|v|^2/(2 sigma^2)) times a quotient of theta sums. The
-// theta sums differ by an integer shift and cancel (Canonne, Kamath, Steinke 2020). The binomial expansion of
-// the sampled mixture has only such terms. So the moments of integer order equal the moments of the
-// continuous sampled Gaussian. For other orders, and for the reverse direction, compare the sum over the
-// lattice with the integral of the same function. Poisson summation bounds the relative difference, with the
-// contour moved to the nearest zero of the mixture. The relative difference is below P exp(-min(1,
-// NoiseMultiplier) sigma), where sigma is at least 2^32.
+// D_a = a |v|^2/(2 sigma^2), as for the continuous Gaussian. Let N_v be the noise distribution shifted by v.
+// Under N_0, the k-th power of N_v/N_0 has expectation exp(k(k-1)|v|^2/(2 sigma^2)), because the sums of
+// Gaussian weights around two lattice points are equal (Canonne, Kamath, Steinke 2020). The likelihood ratio
+// of a sampled step is 1 - q + q N_v/N_0, with integer powers that are sums of powers of N_v/N_0. So the
+// moments of integer order equal the moments of the continuous sampled Gaussian. For other orders, and for
+// the reverse direction, compare the moment, a sum over the lattice, with the integral of the same function.
+// Poisson summation, with the contour moved to the nearest complex zero of the likelihood ratio, bounds the
+// relative difference. This difference is below P exp(-min(1, NoiseMultiplier) sigma), where sigma >= 2^32.
 //
-// Sampling by epochs. Each record's steps are drawn independently of all other records. So the coupling above
-// holds with "in the same steps" for "in the batch". Let L_i be the likelihood ratio of step i if record r is
-// in this step. The likelihood ratio of the runs with and without r is a mean of products of the L_i, over
-// the draws of r's steps. This ratio is linear in each L_i. At integer orders the moments of this ratio
-// expand into the terms of the previous section, one factor for each step. For other orders, and for the
-// reverse direction, fix all steps but one. Compare the sum over the lattice of this step with the integral.
-// As a function of this step the ratio is A + B L_i with A, B >= 0. This sum is proportional to the ratio of
-// a sampled step. The shift of a step may depend on earlier outputs. So replace the last step first, and
-// assume the largest shift. The continuous case shows that the largest shift is the worst for any A and B.
+// Sampling by epochs. Each record's steps are drawn independently of all other records. So couple the runs as
+// above, with other records in the same steps. Let L_i be the likelihood ratio of step i if record r is in
+// this step, and F the likelihood ratio of the runs with and without r. For fixed steps of r, F is the
+// product of the L_i of these steps. For random steps of r, F is the mean of these products, and is linear in
+// each L_i. At integer orders the moments of F expand into the terms of the previous section, one factor for
+// each step. For other orders, and for the reverse direction, fix the outputs of all steps but step i. For
+// some A, B >= 0, F = A + B L_i is then proportional to the likelihood ratio of a sampled step. So the
+// previous section bounds the error of replacing the sum over step i by an integral. The shift of a step may
+// depend on earlier outputs. So start with the last step, and assume the largest shift. Its integral is the
+// largest for any A and B.
 //
 // Correlated noise. Let b be the number of bands, and v the vector by which a record changes the sum of a
 // step. The record changes the integers y (see banded) of this step and of the next b-1 steps. The change is
 // the outer product of v and a column of the Toeplitz matrix (see bandedCoefficients). The column has norm at
 // most one, so the change has norm at most |v|. Rounding down adds less than one to every coordinate, so less
 // than sqrt(bP) to the norm of the change. A record can join only every b-th step, so the changed spans of b
-// steps are disjoint. Each span is a sampled release of a sequence of bP coordinates. Contributions of other
-// records, and so the rounding, may depend on earlier coordinates. The bound on the norm holds along every
-// path. A shift that depends on earlier coordinates is a bijection of the lattice. So the last coordinate is
-// replaced first, as above.
+// steps are disjoint. Each span is one sampled release with bP coordinates. Contributions of other records,
+// and so the rounding, may depend on earlier coordinates. The bound on the norm holds for all values of the
+// earlier coordinates. A shift that depends on earlier coordinates is a bijection of the lattice. So replace
+// sums by integrals as above, and start with the last coordinate.
 //
 // The unit is proportional to the clip norm, so sigma does not change when the clip norm changes.
 type grid struct {
@@ -100,8 +100,8 @@ const (
 	unit24                   = 0x1p-24
 )
 
-// newGrid returns the grid for clipped gradients of norm at most clip. The argument floors is the number of
-// steps in which correlated noise rounds down a contribution.
+// newGrid returns the grid for clipped gradients of norm at most clip. The argument floors is 0, or
+// the number of bands for correlated noise.
 func newGrid(noiseMultiplier, clip float64, parameters, records, floors int) (grid, error) {
 	const (
 		gamma = 64 * unit24 / (1 - 64*unit24)
@@ -110,7 +110,7 @@ func newGrid(noiseMultiplier, clip float64, parameters, records, floors int) (gr
 	group := groupingOf(parameters)
 	limit, pieces := float64(group.limit), math.Ceil(float64(group.limit)/float64(group.rows))
 	root := math.Sqrt(float64(parameters))
-	const one = 1 + 0x1p-20 // covers the rounding errors of this function
+	const one = 1 + 0x1p-20 // c/C in the proof of grid
 	// For the first two cases of the proof of grid, norms has the shift per unit of clip norm, and roundings
 	// has the rounding error in grid units. The third case has a smaller bound than the second.
 	norms := [2]float64{one * (1 + 2*gamma*limit), one * (1 + gamma*limit)}
@@ -141,8 +141,8 @@ func newGrid(noiseMultiplier, clip float64, parameters, records, floors int) (gr
 
 // LatticeDelta returns the part of delta to reserve for discrete noise. Before you compute epsilon by privacy
 // loss distributions for continuous noise, subtract LatticeDelta from delta. Rényi accounting needs no
-// reserve. The number draws must be the result of [Config.GaussianDraws]. The value epsilon is an estimate of
-// the final epsilon.
+// reserve. For draws, pass the result of [Config.GaussianDraws]. For epsilon, pass an estimate of the final
+// one.
 func LatticeDelta(draws int, epsilon float64) float64 {
 	// The result is (1 + e^epsilon) times a bound on the total variation distance between all drawn values
 	// and rounded continuous noise. The bound is 1/(24 s^2) per value, where s is the standard deviation in
@@ -153,8 +153,8 @@ func LatticeDelta(draws int, epsilon float64) float64 {
 }
 
 // LatticeCovered reports whether a run with discrete noise may be charged as accountant.WithFailure{event,
-// failure}. The charge is then valid at every epsilon. The argument event is for continuous noise. The number
-// draws must be the result of [Config.GaussianDraws].
+// failure}. The charge is then valid at every epsilon. The argument event is for continuous noise. For draws,
+// pass the result of [Config.GaussianDraws].
 func LatticeCovered(event accountant.Event, failure float64, draws int) bool {
 	// Proof. Let d be the failure, and v the total variation distance of [LatticeDelta]. Let h(t) be the
 	// hockey-stick divergence of the run at epsilon ln t, and g(t) that of the event, for t >= 1. The pair of
