@@ -15,11 +15,11 @@ import (
 
 type Options struct {
 	Key rng.Key // source of all randomness; rng.SeedKey makes an audit repeatable
-	// Alpha is the probability that at least one true claim is refuted. It is divided equally among the
+	// Alpha bounds the probability that at least one true claim is refuted. It is divided equally among the
 	// random audits.
 	Alpha float64
-	// Delta is the delta for privacy profiles. For 0, it is 0.01 for runs, 1e-5 for laws and 1e-8 for
-	// canaries.
+	// Delta is the delta for privacy profiles. The default is 0.01 for [ByRuns], 1e-5 for [ByLaw] and 1e-8
+	// for [ByCanaries].
 	Delta float64
 	// Runs, if not 0, replaces the number of runs on each input.
 	Runs int

@@ -23,7 +23,7 @@ const (
 	ByCanaries Method = "canaries" // by audit.OneRun
 )
 
-// Target is a claim to audit. Targets of one mechanism by different methods have the same name.
+// Target is a claim to audit. If several methods audit one mechanism, their targets have the same Name.
 type Target struct {
 	Name    string
 	Method  Method

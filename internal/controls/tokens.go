@@ -21,7 +21,7 @@ func tokenInput(votes ...int64) tokens.Input {
 	return in
 }
 
-// tokenTargets audits mechanisms of package tokens. A run asks the question once.
+// tokenTargets audits mechanisms of package tokens.
 func tokenTargets() (all []Target) {
 	gnmax := must(tokens.NewGNMax(aggregate.GNMaxConfig{Sigma: 2, Queries: 1}))
 	confident := aggregate.ConfidentGNMaxConfig{Threshold: 8, Sigma1: 3, Sigma2: 2, Queries: 1, Answers: 1}
@@ -118,7 +118,7 @@ func onlyListed(votes []int64) side[int] {
 	})
 }
 
-// drawnBySeed returns runs that draw two noise values of standard deviation 2 and return of(noise).
+// drawnBySeed returns runs with the result of(noise), where noise has two values of standard deviation 2.
 func drawnBySeed[O comparable](of func(noise [2]int64) O) side[O] {
 	return func(key rng.Key, _ int) audit.Run[O] {
 		noise, stream := must(rng.NewDiscreteGaussian(2)), key.Stream()

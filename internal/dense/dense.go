@@ -22,13 +22,13 @@ func New(rows, cols int) Matrix {
 // Row returns row i of m, sharing memory with m.
 func Row(m Matrix, i int) []float32 { return m.Data[i*m.Stride : i*m.Stride+m.Cols] }
 
-// Rows returns the rows from <= i < to of m, sharing memory with m.
+// Rows returns each row i of m with from <= i < to, sharing memory with m.
 func Rows(m Matrix, from, to int) Matrix {
 	m.Rows, m.Data = to-from, m.Data[min(from*m.Stride, len(m.Data)):]
 	return m
 }
 
-// Columns returns the columns from <= j < to of m, sharing memory with m.
+// Columns returns each column j of m with from <= j < to, sharing memory with m.
 func Columns(m Matrix, from, to int) Matrix {
 	m.Cols, m.Data = to-from, m.Data[min(from, len(m.Data)):]
 	return m

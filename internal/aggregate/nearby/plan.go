@@ -77,8 +77,7 @@ func eventOf[M interface{ Event() accountant.Event }](m M, err error) (accountan
 	return m.Event(), nil
 }
 
-// MostQuestions is the largest number of questions for rows that are not images. For images all questions are
-// used, because label errors average out.
+// MostQuestions is the largest useful number of questions, except for [Nearest] with images.
 const MostQuestions = 2000
 
 // These are the parameters of private k-NN. The number of near units is nearShare times units/classes, and

@@ -58,9 +58,9 @@ func (a Advice) StabilityLoses() bool { return !a.Winner().Stability }
 // Feasible reports whether the gap that m needs is at most the number of teachers.
 func (a Advice) Feasible(m Method) bool { return m.GapNeeded <= float64(a.Regime.Teachers) }
 
-// Advise returns the gap that each method needs to answer a query right with probability Success. In the
-// worst case, all classes except the winner are tied. For a stability method, every release is right. Noise
-// is continuous for noisy argmax and integer for stable-svt.
+// Advise returns the gap that each method needs to answer a query right with probability Success. The gap
+// suffices in the worst case: all classes except the winner are tied. For a stability method, every release
+// is right. Noise is continuous for noisy argmax and integer for stable-svt.
 //
 // The gap that noisy argmax needs grows like the square root of the number of queries. Stability methods need
 // a distance of about log(queries/delta)/epsilon moved votes, and a gap of two for each moved vote. So noisy
@@ -174,9 +174,9 @@ func leastAbove(enough func(x float64) bool) float64 {
 	return mathx.Bisect(enough, lo, hi)
 }
 
-// StabilityWinsFrom returns the least number of queries at which stable-svt needs a smaller gap than noisy
-// argmax. If that number exceeds 2^40, the result is 0. The result may be 20 % too large. For any number of
-// queries, r.Unstable is the number of refusals that stable-svt allows.
+// StabilityWinsFrom returns the least number of queries at which stable-svt needs a smaller gap than GNMax
+// and the exponential mechanism. If that number exceeds 2^40, the result is 0. The result may be 20 % too
+// large. The search varies r.Queries, but not r.Unstable.
 func StabilityWinsFrom(ctx context.Context, r Regime) (int, error) {
 	r, err := r.withDefaults()
 	if err != nil {

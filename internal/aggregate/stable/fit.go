@@ -20,7 +20,8 @@ type Task struct {
 	Delta     float64 // probability that a run releases an unstable answer
 	// Noise is stability.Laplace or stability.Gaussian for MStab. If it is 0, Fit chooses one of them.
 	Noise stability.Noise
-	// Fit minimises the distance at which an answer has the probability Success. The default is 0.95.
+	// Fit minimises the distance at which an answer has the probability Success. The default is 0.95. For
+	// SVT, Fit uses a probability of at least 1 - Failures/(2*Queries).
 	Success float64
 }
 
@@ -31,8 +32,8 @@ const (
 	mostNoise  = 0x1p16
 )
 
-// Fit returns a config for t with the least noise that fits a budget (see [aggregate.LeastNoise]). MStab may
-// have Laplace or Gaussian noise, and SVT may divide its noise differently between threshold and queries. Of
+// Fit returns a config for t with the least noise that fits a budget (see [aggregate.LeastNoise]). For MStab,
+// it tries Laplace and Gaussian noise, unless t.Noise is set. For SVT, it tries several ratios B1/B2. Of
 // these configs, Fit returns the one that answers at the smallest distance (see Task.Success). If no noise
 // fits any config, the error matches ErrNoFit.
 func Fit(t Task, least aggregate.LeastNoise) (Config, error) {
@@ -178,7 +179,7 @@ func (t Task) svt(noise, tilt float64) (Config, error) {
 }
 
 // Balanced returns the SVT with the smallest distance at which a refusal has probability at most beta. It
-// searches near the division of noise that package svt computes.
+// tries a grid of ratios B1/B2 (see [Config]).
 func Balanced(epsilon, delta float64, failures int, beta float64) (Config, error) {
 	var best svt.StableSVTConfig
 	least := int64(math.MaxInt64)
