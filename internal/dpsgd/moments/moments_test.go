@@ -230,8 +230,6 @@ func TestWhiteningOfNoise(t *testing.T) {
 	}
 	s.Matrix = mat.NewSymDense(2, []float64{-1, 0, 0, -0.5})
 	require.ErrorContains(t, testkit.Err(s.Whitening(0.01)), "all noise")
-	x := matrix([]float32{1, float32(math.Inf(1))})
-	require.ErrorIs(t, w.Apply(x), errNotFinite)
 	require.Error(t, w.Apply(matrix([]float32{1})))
 	// A matrix that is missing, or has other channels than its source, is refused.
 	source := Source{Channels: 3, Positions: 2}
