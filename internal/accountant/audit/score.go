@@ -12,9 +12,9 @@ type Outcome[F comparable] struct {
 	Numbers map[F]float64
 }
 
-// Event contains all outcomes with a score of at least a limit. A feature of an outcome is a label, or the
-// fact that a number is below its median, or the fact that it is not. The score is the sum of the weights of
-// all features. A weight estimates how much a feature changes the logarithm of the likelihood ratio. For
+// Event contains all outcomes with a score of at least a limit. Each label of an outcome is a feature. Each
+// number gives the feature "below its median" or "at least its median". The score is the sum of the weights
+// of all features. A weight estimates how much a feature changes the logarithm of the likelihood ratio. For
 // independent features the best events have this form (Neyman, Pearson).
 type Event[F comparable] struct {
 	Swapped bool    // the event is more probable on the second input

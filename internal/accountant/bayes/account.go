@@ -60,9 +60,9 @@ func New(cfg Config) (*Account, error) {
 // slack is the factor by which float32 rounding may raise a distance above Bound.
 const slack = 1 + 0x1p-16
 
-// Add adds a step. A distance is the norm of the change of the step's sum if one record of the data
-// distribution is removed. A distance above Config.Bound is an error. With fewer than two distances and
-// Config.Bound set, Add does the same as [Account.AddUnseen]. On an error it adds nothing.
+// Add adds a step. Each distance is d of the package comment, for one record from the data distribution. A
+// distance above Config.Bound is an error. With fewer than two distances and Config.Bound set, Add does the
+// same as [Account.AddUnseen]. On an error it adds nothing.
 func (a *Account) Add(s Step, distances []float64) error { return a.AddRepeated(s, distances, 1) }
 
 // AddRepeated has the effect of several equal calls of Add, but Figure.Distances counts the distances once.

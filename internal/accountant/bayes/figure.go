@@ -49,8 +49,8 @@
 //   - The guarantee does not protect outliers, which attacks target.
 //   - Records must be exchangeable. If the model overfits, gradients of training rows and new rows differ.
 //     Compare the distances of training and test rows.
-//   - Distances and Figures are private. If a Figure influenced the settings, later Figures do not count this
-//     loss.
+//   - Distances and Figures are private. If settings depend on an earlier Figure, they reveal data. No later
+//     Figure includes this privacy loss.
 //   - With Bernstein and m distances, eps_mu is below the worst case only if T K(Bound) is small compared
 //     with log(m). Otherwise a few unseen records at distance Bound could dominate the mean.
 //
@@ -77,9 +77,9 @@ import (
 // Schema is the version of the JSON form of a Figure.
 const Schema = "pate.bayes/1"
 
-// Figure is the result of an [Account]. It is not an epsilon of differential privacy, and no charge accepts
-// its type. A Figure can only be printed, written to JSON, and plotted by this module. It is private, because
-// it is computed from private gradients without a charge.
+// Figure is the result of an [Account]. It is not an epsilon of differential privacy, and no ledger accepts a
+// Figure. It can be printed, written to JSON, and plotted by this module. It is private, because it is
+// computed from private gradients without a charge.
 type Figure struct {
 	mu, estimate, worst opaque.Number
 
@@ -89,9 +89,8 @@ type Figure struct {
 	Estimator           Estimator
 	// Steps is the number of steps. Unseen is the number of steps without distances.
 	Steps, Unseen int
-	// Distances is the total number of distances. Fewest is the smallest number in a step with distances.
-	Distances int64
-	Fewest    int
+	Distances     int64 // total number of distances
+	Fewest        int   // smallest number of distances in a step that has distances
 }
 
 // Figure returns the bound for all steps:
@@ -153,8 +152,9 @@ func success(epsilon, delta float64) float64 {
 	return math.Min(1, (1+delta*math.Exp(-epsilon))/(1+math.Exp(-epsilon)))
 }
 
-// ShareOutside bounds the fraction of records in the data distribution whose loss exceeds the Figure with
-// probability above delta. By Markov's inequality this fraction is at most Delta/delta.
+// ShareOutside returns Delta/delta, for delta in [Delta, 1). Let P be the probability that the privacy loss
+// of a given record exceeds f. By Markov's inequality, P > delta for at most a fraction Delta/delta of the
+// data distribution.
 func (f Figure) ShareOutside(delta float64) (float64, error) {
 	if !(delta >= f.Delta && delta < 1) {
 		return 0, fmt.Errorf("bayes: delta %g must be from delta_mu %g to below 1", delta, f.Delta)

@@ -14,14 +14,12 @@ const lanes = 32
 // A term is omitted if its share of the moment is below negligible.
 const negligible = 1e-20
 
-// block holds factors for all orders. Let s be the difference of the squares of the reference distance and of
-// a distance, divided by the variance of the noise. Row k has 1 - e^(-k(k-1)s/2) for each distance.
+// block holds factors for all orders. Row k has 1 - e^(-k(k-1)s/2) for each distance d, with
+// s = (D^2 - d^2)/V. D is the reference distance, and V is the variance of the noise.
 type block [][lanes]float64
 
 // fill computes all rows from the values s >= 0. Unused lanes must be 0.
 func (b block) fill(s *[lanes]float64) {
-	// Unused lanes must be 0.
-	//
 	// Row k+1 is row k + v h, with v = e^(-k(k-1)s/2) and h = 1 - e^(-ks). All terms are positive, so no
 	// digits cancel. Every 32 rows, v is computed by an exponential instead of by a product. Between these
 	// rows, v has at most 32 factors with at most 34 roundings each. So the relative error of a row is below
@@ -179,7 +177,7 @@ func (s *spread) add(xs []float64) {
 	s.squares, s.lostSquares = addTo(s.squares, s.lostSquares, b0+b1)
 }
 
-// addTo adds x to sum, and the rounding error of this addition to lost (Neumaier 1974).
+// addTo returns sum + x, and lost plus the rounding error of this addition (Neumaier 1974).
 func addTo(sum, lost, x float64) (float64, float64) {
 	t := sum + x
 	if math.Abs(sum) >= math.Abs(x) {
@@ -195,8 +193,8 @@ func (s spread) deviations() float64 {
 	return math.Max(0, s.squares+s.lostSquares-off*off/float64(s.n))
 }
 
-// shortfalls summarises the numbers 1 - X_i/X for a sample of distances i at one order. Let X_i be
-// e^(T K_i), for the cost K_i at distance i. X is the same at the reference distance.
+// shortfalls summarises the numbers 1 - X_i/X at one order, with X_i = e^(T K_i) and X = e^(T K). K_i is the
+// cost at distance i of a sample, and K is the cost at the reference distance.
 type shortfalls struct {
 	cost float64 // log(X)/T
 	spread
@@ -259,7 +257,7 @@ func (ref *reference) scan(squares []float64, steps int) []shortfalls {
 	return out
 }
 
-// logMean returns log(mean(X_i) + extra X)/T for T steps and the X_i and X of [shortfalls]. It is rounded up.
+// logMean returns log(mean(X_i) + X*extra)/T, rounded up. T is steps, and [shortfalls] defines X_i and X.
 func (s shortfalls) logMean(extra float64, steps int) float64 {
 	// Let W be the mean of shortfalls. The cost is K + log1p(extra - W)/T. To cover the relative error of W,
 	// arithmetic x W is added to the argument. In the fast case of power, 1 - z has an error of 2^-53. Each

@@ -8,8 +8,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Draw appends turns of uniformly random options until every option has had a turn. A turn is two numbers: an
-// option and a random distance. The turns are drawn before the scores are read.
+// Draw appends turns until every option has one. A turn is two numbers: a uniformly random option and a
+// random distance. The turns are drawn before the scores are read.
 func Draw(turns []int64, options int, distances *rng.DiscreteLaplace, s *rng.Stream) []int64 {
 	// A turn is accepted if the option is at most this distance behind the largest score. So at least one
 	// turn is accepted for any scores. The first accepted turn is of option j with probability proportional
@@ -33,7 +33,8 @@ func Draw(turns []int64, options int, distances *rng.DiscreteLaplace, s *rng.Str
 	return turns
 }
 
-// First returns the option of the first accepted turn. It always reads all turns.
+// First returns the option of the first turn with distance >= max(scores) - scores[option]. First always
+// reads all turns.
 func First(scores, turns []int64) (option int) {
 	high := slices.Max(scores)
 	for i := len(turns) - 2; i >= 0; i -= 2 {

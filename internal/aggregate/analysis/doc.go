@@ -39,8 +39,8 @@
 // rounded to a public grid and never to a float64. The standard deviation is proportional to a smooth bound
 // on the sensitivity of the cost (Nissim, Raskhodnikova, Smith 2007; Papernot et al. 2018, appendix B). The
 // smooth bound covers teachers that change their vote, start to abstain or stop abstaining. Let q bound
-// the probability that noise changes the answer. The smooth bound is valid if the cost grows with q. It is
-// raised slightly to cover rounding errors. The amount is tested, not proven.
+// the probability that noise changes the answer. The smooth bound is valid if the cost grows with q. To cover
+// rounding errors, the smooth bound is raised by a small amount, which is tested, not proven.
 //
 // Noise is continuous, as in the papers. With Options.IntegerNoise, the exact divergences are those of the
 // integer noise and the tie rule of package aggregate. At a sigma below 3 votes, these divergences can exceed
@@ -56,14 +56,14 @@
 // [Expected] is the cost in most papers on Confident-GNMax, and it is no bound. [Realised], the
 // data-dependent cost of the released answers, is no bound either. Report.All is a bound.
 //
-// Smooth sensitivity is known only for GNMax and the threshold test. The conditions of the published theorem
-// fail if the order is too high for the noise ([ConditionError]). A release does not use this theorem, but
-// another bound on the sensitivity. At orders above about 1/(4 Beta) the published cost of a release is too
-// small, so accountant.GNSS is charged.
+// Smooth sensitivity is known only for GNMax and the threshold test. The conditions of its theorem (Papernot
+// et al. 2018, appendix B) fail if the order is too high for the noise ([ConditionError]). A release does not
+// use this theorem, but another bound on the sensitivity. At orders above about 1/(4 Beta) the published cost
+// of a release is too small, so accountant.GNSS is charged.
 //
 // A released cost covers only the direction D_a(M(h)||M(h')), and is no guarantee for the votes. With few
 // queries it is rarely much below the worst case. For 640 queries, 250 teachers, sigma 40, delta 1e-5 and the
-// defaults, the released epsilon is 3.8, the worst case 4.2, and the private cost without noise 2.0.
+// defaults, the released epsilon is 3.8, and the worst case 4.2. Without noise, epsilon is 2.0, but private.
 //
 // For LNMax the published data-independent cost exceeds the charge of a ledger, because the curve of
 // accountant.LNMax is tighter.
