@@ -28,8 +28,8 @@ type Config struct {
 	SecondClip float64 `json:"second_clip,omitzero"`
 	// Ridge is the argument ridge of [moments.SecondMoment.Whitening].
 	Ridge float64 `json:"ridge,omitzero"`
-	// MeanNoise is the noise multiplier of the mean of the scattering features, and HOGMeanNoise of the mean
-	// of the oriented gradients. The clip norm of a mean of d features is sqrt(d).
+	// MeanNoise is the noise multiplier of the mean of the scattering features. HOGMeanNoise is the noise
+	// multiplier of the mean of the oriented gradients. A mean of d features has clip norm sqrt(d).
 	MeanNoise    float64 `json:"mean_noise,omitzero"`
 	HOGMeanNoise float64 `json:"hog_mean_noise,omitzero"`
 

@@ -20,11 +20,11 @@
 //
 // A row of Features.Train or Features.Test depends only on its own image and on the released statistics. The
 // events of the configuration cover the statistics, for one added or removed record. A record is a row of the
-// training set, or all rows of a unit if [Prepare] gets the ends of units. A mechanism that uses the rows
-// composes with these events. Statistics may be released, but rows are as private as the images.
+// training set, or all rows of a unit if the argument ends of [Prepare] is set. A mechanism that uses the
+// rows composes with these events. Statistics may be released, but rows are as private as the images.
 //
 // # Caveats
 //
 // Noise, clip norm and ridge of [Default] were chosen on public images. If a unit owns several rows,
-// [Prepare] must get the ends of units to protect the unit.
+// the unit is protected only if the argument ends of [Prepare] is set.
 package charged

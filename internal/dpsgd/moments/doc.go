@@ -1,7 +1,7 @@
 // Package moments releases private means and second moments of rows. Centring or whitening features with a
 // release costs no further privacy.
 //
-// Each release is one [dpsgd.Sum]. A record contributes its row, or the outer products of its positions,
+// Each release is one [dpsgd.Sum]. A record contributes its row, or the row's matrix of second moments,
 // clipped to a norm. The sum gets Gaussian noise and is divided by a public number of records. A release
 // needs a reservation for [Config.Event], and is charged before it runs.
 //
@@ -13,7 +13,7 @@
 //
 // A release is the Gaussian mechanism with the noise multiplier of its Config. Neighbours differ by one added
 // or removed record, and Config.Records is the same for both. Computations on a release are post-processing.
-// A centred or whitened row depends only on this row and on releases, so neighbouring data stay neighbouring.
+// Centring or whitening a row uses only this row and releases, so neighbouring data sets stay neighbours.
 //
 // # Caveats
 //

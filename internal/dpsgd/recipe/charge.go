@@ -22,8 +22,8 @@ const relation = accountant.AddRemove
 // ErrBudget reports that no noise meets the epsilon of a plan, because the statistics alone cost more.
 var ErrBudget = errors.New("recipe: the budget is too small")
 
-// ErrUncovered reports a plan with too little noise for a ledger with privacy loss distributions. The charge
-// would not cover the difference between discrete and continuous noise.
+// ErrUncovered reports a plan with too little noise for a shared ledger whose method is not accountant.ByRDP.
+// The charge would not cover the difference between discrete and continuous noise.
 var ErrUncovered = errors.New("recipe: at so little noise DP-SGD charges only ledgers of accountant rdp")
 
 // ErrSpent reports that a shared ledger has no budget left for a training.
@@ -157,8 +157,8 @@ func (j *job) settings() settings {
 	return settings{Plan: j.plan, Seed: j.seed, RowsPerUnit: j.RowsPerUnit, Records: j.Records}
 }
 
-// Recorded searches for a recorded run on the data with the given hash, and returns this run with its
-// settings. A run with settings s matches if s equals asked(s), the settings of the new run. Without a match,
+// Recorded returns a recorded run on the data with the given hash, and the settings s of this run. The
+// settings s must equal asked(s), the settings of the new run at the noise or price of s. Without a match,
 // Recorded returns a nil run.
 func Recorded[S any](before *run.Before, hash []byte, asked func(is S) S) (*run.Recorded, S, error) {
 	for i := range before.Recorded {

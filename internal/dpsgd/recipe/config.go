@@ -36,7 +36,7 @@ type Config struct {
 	// plan sets neither epsilon nor noise, the run uses the least noise that fits in the remaining budget.
 	Shared *Shared
 
-	// Typical, if not nil, configures Bayesian privacy figures of a typical record, in addition to epsilon.
+	// Typical, if not nil, adds an account of a typical record by Bayesian differential privacy.
 	Typical *typical.Config
 
 	// Rows, if not nil, is the schema of the rows, fitted on public rows. It is saved with the model.
@@ -56,7 +56,7 @@ type Config struct {
 	Progress func(Progress)
 }
 
-// Paid describes the charge for a model on a ledger. The charge precedes the training.
+// Paid describes how a ledger was charged for a model. The charge precedes the training.
 type Paid struct {
 	Entry   int64   // index of the first ledger entry
 	Epsilon float64 // of all releases of the ledger
@@ -73,7 +73,7 @@ type Progress struct {
 // anything.
 var ErrConfig = errors.New("recipe: bad Config")
 
-// Validate returns an error for a missing or bad field other than Key and Dir. It reads only public numbers.
+// Validate rejects a bad field other than Key or Dir. Of the private data, it uses only public counts.
 func (c Config) Validate() error {
 	_, err := c.withDefaults()
 	return err
@@ -136,7 +136,7 @@ func (c Config) withDefaults() (full Config, err error) {
 	return c, nil
 }
 
-// Shape returns the public numbers of the task. A positive c.Records replaces the number of private units.
+// Shape returns the public shape of c.Task. A positive c.Records replaces the number of private units.
 func (c Config) Shape() Shape {
 	s := ShapeOf(c.Task)
 	s.Records = cmp.Or(max(0, c.Records), s.Records)

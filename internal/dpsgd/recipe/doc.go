@@ -16,12 +16,12 @@
 // reserved in a ledger before a private row is read. Training uses at most Config.RowsPerUnit rows of a unit.
 //
 // Epsilon is a certified upper bound from privacy loss distributions at 0.999 Delta. A thousandth of Delta is
-// reserved for the difference between discrete and continuous noise. Row.Account holds the events from which
-// Epsilon can be recomputed. Result.EpsilonAll bounds the cost of all rows and seeds together.
+// reserved for the difference between discrete and continuous noise. If this share is too small, Epsilon is a
+// bound from Rényi divergences at Delta. Result.EpsilonAll bounds the cost of all rows and seeds together.
 //
-// A run's own ledger uses Rényi divergences, which compose but are slightly looser. So the ledger's total
-// exceeds Row.Epsilon by some percent, or by a tenth after few steps with large batches. On a shared ledger,
-// the noise is chosen for the remaining budget. The guarantee is then the ledger's whole budget.
+// The total of a run's own ledger comes from Rényi divergences. Usually, this total exceeds Row.Epsilon by
+// some percent. The excess is about a tenth after few steps with large batches. The budget of a shared ledger
+// bounds the cost of all its releases together.
 //
 // # Caveats
 //
