@@ -50,7 +50,7 @@ type localCost struct {
 	// If the cost grows with q, the bound follows from the costs at both ends of the cell and one moved vote
 	// away from them.
 
-	// cells[i] bounds the change for q = (K-1) P[N(0,1) > z], with z from z0 + i step to z0 + (i+1) step.
+	// cells[i] bounds the change of the cost by one moved vote, for quantiles of q in z0 + [i, i+1] step.
 	cells    []float64
 	z0, step float64
 }
@@ -195,7 +195,7 @@ func (l *localCost) publishedProfile(dst []float64, t tally, weight float64) {
 	}
 }
 
-// cellProfile is publishedProfile for costs without condition C6. Its bound is slightly larger.
+// cellProfile is publishedProfile with weaker conditions on the cost and a slightly larger bound.
 func (l *localCost) cellProfile(dst []float64, t tally, weight float64) {
 	// The bound is the largest change over all q within d moved votes, for len(dst)-1 teachers. For q >= q0
 	// the change falls with q, and the cell has index -1. All q within d votes of t are within d+1 votes of
@@ -266,8 +266,8 @@ func (t tally) agree() {
 	}
 }
 
-// thresholdProfile adds to every dst[d] the largest |cost(v+1) - cost(v)| in [0, n] for which v or v+1 is
-// within d of the argument largest. The threshold test of a query with largest count v costs cost(v).
+// thresholdProfile adds to every dst[d] the maximum of |cost(v+1) - cost(v)| over v in [0, n-1] for which
+// |v-largest| <= d or |v+1-largest| <= d. A threshold test on a largest count of v costs cost(v).
 func thresholdProfile(dst []float64, largest, n int, threshold, sigma, a float64) {
 	low, high := max(0, largest-len(dst)), min(n, largest+len(dst))
 	costs := make([]float64, high-low+1)
@@ -311,8 +311,8 @@ func logQuantile(logP float64) float64 {
 	return z
 }
 
-// tally holds the counts of one query, largest first. The order of classes does not change bounds and exact
-// costs under continuous noise.
+// tally holds the counts of one query, largest first. Bounds do not depend on the order of the classes.
+// Exact costs depend on it only for integer noise.
 type tally []int
 
 func newTally(counts []int) tally {

@@ -27,16 +27,16 @@ type SanitizerConfig struct {
 	Classes   int       // at least 2; required
 	Delta     float64   // delta of Released.Epsilon, in (0, 1); required
 
-	// Order is the order of the released divergence, above 1. The default is the best order, at most 500, for
-	// queries that cost a fifth of the worst case.
+	// Order is the order of the released divergence, above 1. The default, at most 500, nearly minimises the
+	// epsilon of queries that cost a fifth of the worst case.
 	Order float64
 	// Beta is the smoothness of the sensitivity, at least 1e-5: between neighbours, the sensitivity changes
-	// by a factor of at most e^Beta. The charge is finite at orders below [OrderLimit]. The default is 1/(3
-	// Order).
+	// by a factor of at most e^Beta. The charge is finite at orders below [OrderLimit].
+	// The default is 1/(3 Order).
 	Beta float64
-	// Sigma is the standard deviation of the noise, divided by the smooth sensitivity. With the default,
-	// the release costs a tenth of the worst-case cost of the queries, or twice its cost at unlimited
-	// Sigma if that is more. The cost at unlimited Sigma depends on Order, Beta and Margin.
+	// Sigma is the standard deviation of the noise, divided by the smooth sensitivity. With the default, the
+	// release costs max(w/10, 2r). Here w is the worst-case cost of the queries, and r is the cost of the
+	// release at unlimited Sigma. The cost r depends on Order, Beta and Margin.
 	Sigma float64
 	// Margin times the standard deviation of the noise is added to the result. So the result is too low with
 	// probability P[N(0,1) < -Margin], one in 44 for Margin 2. Margin must be at least 0.
@@ -69,8 +69,8 @@ type Sanitizer struct {
 	cost        float64 // cost of the release at Order
 }
 
-// NewSanitizer returns a Sanitizer for cfg, with its defaults. If no sensitivity is known, the error is a
-// [*ConditionError].
+// NewSanitizer returns a Sanitizer for cfg. Fields of cfg that are 0 get their default, if they have one.
+// If no sensitivity is known for Gaussian noise, the error is a [*ConditionError].
 func NewSanitizer(cfg SanitizerConfig) (*Sanitizer, error) {
 	m := cfg.Mechanism
 	if err := m.validate(); err != nil {
@@ -194,21 +194,21 @@ func (s *Sanitizer) Event() accountant.Event { return s.event() }
 // Released is a sanitised cost, the only result of this package that may be public.
 type Released struct {
 	Order float64 // order of the divergences
-	// Cost is a multiple of the grid in [0, worst case]. It bounds the cost of the queries on the votes,
+	// Cost is a multiple of Grid in [0, worst case + Grid). It bounds the cost of the queries on the votes,
 	// unless the noise Z was below -Margin. The bound is one-sided (see the package's Guarantee).
 	Cost        float64
 	ReleaseCost float64 // cost of the release at Order
 	Delta       float64
 	// Epsilon is Cost + ReleaseCost, converted to an epsilon at Delta. It is no guarantee.
 	Epsilon float64
-	// TooLow is the probability that Cost is below the true cost.
+	// TooLow bounds the probability that Cost is below the true cost.
 	TooLow float64
 	// Releasable reports whether the noise is secret. Otherwise the fields must not be released.
 	Releasable bool
 }
 
-// Release returns the cost of the votes with noise. If r was used before, or charges another event than
-// Event, Release fails before it reads votes. The caller must commit the result to the ledger before
+// Release returns the cost of the votes with noise. If r was used before, or if r charges another event than
+// s.Event(), Release fails before it reads votes. The caller must commit the result to the ledger before
 // releasing it.
 //
 // The noise depends only on the key, the configuration and the votes. So a repeated run gives the same bits,
@@ -248,7 +248,7 @@ func (s *Sanitizer) Release(ctx context.Context, r *ledger.Reservation, key rng.
 	return s.released(float64(steps)*s.cfg.Grid, key.Releasable())
 }
 
-// noise returns the cost plus the margin, and the standard deviation of the noise, with slack for rounding.
+// noise returns the mean and the standard deviation of the released cost before it is rounded to the grid.
 func (s *Sanitizer) noise(ctx context.Context, groups []group) (mean, sd float64, err error) {
 	// The error of the cost is below 1e-10 of the worst case, so S is raised by this amount. The relative
 	// error of S between neighbours is below 1e-6 beta, so S is computed with a slightly smaller beta.

@@ -51,9 +51,9 @@ type Epsilon struct {
 // data D.
 type Costs struct {
 	Independent, DataDependent Epsilon
-	// Claim is the epsilon that a ledger of mode "reserved" proves for as many queries and answers. Claim
-	// is at most the epsilon in the field Independent. For LNMax it is less, because the published bound
-	// is loose. Claim is nil in Expected, and for noise that package aggregate cannot draw.
+	// Claim is the epsilon that a "reserved" ledger proves for the same numbers of queries and answers. With
+	// at least one answer, Claim is at most the epsilon in Independent. For LNMax it is less, because the
+	// published bound is loose. Claim is nil in Expected, and for noise that package aggregate cannot draw.
 	Claim *accountant.Claim
 }
 
@@ -79,7 +79,7 @@ type Realised struct {
 
 const maxTallies = 1 << 22
 
-// group is a set of queries with equal counts, in any order of the classes if noise is continuous.
+// group is a set of queries with equal counts. For continuous noise, the order of the counts is ignored.
 type group struct {
 	counts   []int
 	tally    tally

@@ -23,12 +23,12 @@ type Sanitized struct {
 	// sensitivity fails, Published is nil and Unpublished is the reason.
 	Published   *Preview
 	Unpublished error
-	// Valid sanitises the cost of all queries as if all were answered. Its release cost is a bound. Its
-	// smooth sensitivity is computed as in [Sanitizer.Release], and is valid even if Published is nil.
+	// Valid sanitises the cost of all queries as if all were answered. Valid.Cost bounds the cost of
+	// the release. The smooth sensitivity is computed as in [Sanitizer.Release], even if Published is nil.
 	Valid Preview
 }
 
-// Preview is one sanitised epsilon at one order, with the classic conversion.
+// Preview is one sanitised epsilon, converted from the divergence at Order with [accountant.Classic].
 type Preview struct {
 	Order             float64
 	GNSS              accountant.GNSS
@@ -87,7 +87,7 @@ func newSensitivity(m Mechanism, order float64, classes int) (*sensitivity, erro
 	return &sensitivity{m, l}, err
 }
 
-// profile returns the local sensitivity of the cost of all queries at every distance.
+// profile bounds the local sensitivity of the total cost of groups: element d is the bound at distance d.
 func (l *sensitivity) profile(ctx context.Context, groups []group, teachers int, argmax func(dst []float64, i int, g group)) ([]float64, error) {
 	// The function argmax adds the local sensitivity of one query. At distance d, at most d votes of each
 	// query have moved, so the sum of the queries' sensitivities is a bound.
@@ -205,8 +205,8 @@ func discounted(profile []float64, beta float64) float64 {
 	return worst
 }
 
-// Number is a number computed from private votes, and is as private. Its printed, logged and encoded values
-// have the mark "private". No accountant, ledger or statement accepts a Number.
+// Number is computed from private votes and must be kept as secret as the votes. Its printed, logged and
+// encoded values have the mark "private". No accountant, ledger or statement accepts a Number.
 type Number struct{ value float64 }
 
 // Reveal returns the number. No decision that others can observe may depend on it.

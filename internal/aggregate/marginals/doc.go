@@ -1,5 +1,5 @@
-// Package marginals releases the one-way marginals of a table with noise: the counts of units with each value
-// of each column. It also releases noisy tables for some pairs of columns, which are the edges of a tree. If
+// Package marginals releases the noisy one-way marginals of a table: for each column, how many units are in
+// each bin. It also releases noisy tables for some pairs of columns, which are the edges of a tree. If
 // there are no public rows, queries can be drawn from these counts.
 //
 //	cfg := marginals.Config{Bins: []int{32, 2, 16}, Sigma: 25, Relation: accountant.AddRemove}
@@ -20,10 +20,10 @@
 // is the L1 distance between its exact table and the product of the two noisy columns. This product is
 // scaled to the noisy number of units. Given the noisy columns, the product is a constant. So a score
 // changes by at most s = 1 if a unit is added or removed, and by at most s = 2 if a unit is replaced. One
-// score may rise while another falls. So the log-ratios of a choice lie in an interval of length 2s/Scale.
-// This length is the epsilon of one ExponentialMechanism. Then a table is released for each edge, with
-// noise on each count. A unit is in at most one cell of each table. With d columns, the edges and tables
-// together cost, in addition to the columns,
+// score may rise while another falls. Between neighbours, the log-probability of each edge changes. All
+// these changes lie in an interval of length 2s/Scale, the epsilon of one ExponentialMechanism. Then a table
+// is released for each edge, with noise on each count. A unit is in at most one cell of each table. With d
+// columns, the edges and the tables add two events:
 //
 //	edges     Repeated{ExponentialMechanism{2s/Scale}, d-1}
 //	tables    Repeated{DiscreteGaussian{Sigma, sqrt s}, d-1}
@@ -35,6 +35,6 @@
 //
 // Bins must be declared before any row is read. Bins that are computed from private rows would be another
 // release. The number of units is public only under replace-one. Functions of the counts have no extra
-// cost. Use drawn rows as questions only: a tree keeps few relations between columns, so the rows are no
-// synthetic table.
+// cost. Use drawn rows only as queries to teachers, not as synthetic data: a tree keeps few relations between
+// columns.
 package marginals

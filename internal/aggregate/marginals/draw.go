@@ -54,9 +54,9 @@ func (c *Counts) Weights() [][]float64 {
 }
 
 // Draw returns the bins of rows that are drawn along the tree, or nil if there is no tree. The first
-// column is drawn from its noisy counts. For each further column, a group of bins is drawn from the noisy
-// table of this column and a drawn column. The bin within a group is drawn from the noisy column. The
-// result is a public function of the counts and of the number of rows.
+// column is drawn from its noisy counts. Each further column is paired with a column that is already drawn.
+// Its group of bins is drawn from the noisy table of the pair, and its bin within the group from its noisy
+// counts. The result is a public function of the counts and of the number of rows.
 func (c *Counts) Draw(rows int) [][]int {
 	if c == nil || c.Pairs == nil {
 		return nil
