@@ -34,7 +34,7 @@ type Card struct {
 	Extractor string        `json:"extractor,omitempty"` // name of the extractor; empty for features with statistics
 	// Encoder encodes the columns of a table. It was fitted on public rows.
 	Encoder *dataset.Encoder `json:"encoder,omitempty"`
-	// Reading is the schema of new rows, fitted on public rows. If there is no such schema, Reading is nil.
+	// Reading is the schema by which files of new rows are read. It was made from public rows and may be nil.
 	Reading *dataset.Schema `json:"reading,omitempty"`
 	// Epsilon is a certified upper bound for this model alone, at Delta, for one added or removed Unit. It is
 	// nil for a model without privacy.
@@ -56,9 +56,9 @@ type Prediction struct {
 // ErrRows matches errors about rows that are unsuitable for a model.
 var ErrRows = errors.New("recipe: the rows do not fit the model")
 
-// Predict returns the class of every row of set. The rows of set are images of the training size with pixels
-// in [0, 1], or rows from [Model.Rows]. The class of a row depends only on this row. Errors about sizes and
-// about values that are not finite match [ErrRows].
+// Predict returns the class of every row of set. Images must have the size of the training images, with
+// pixels in [0, 1]. Rows of a table come from [Model.Rows]. The class of a row depends only on this row.
+// Errors about sizes and about values that are not finite match [ErrRows].
 func (m *Model) Predict(ctx context.Context, set dataset.Set) ([]int, error) {
 	predictions, err := m.Predictions(ctx, set)
 	if err != nil {
@@ -172,8 +172,8 @@ func predict(outputs []float32) (Prediction, error) {
 }
 
 // Accuracy returns the fraction of rows of set whose predicted class is right. Classes are compared by name.
-// A row counts as wrong if the model does not have the class of this row. The result known is false if set
-// has no labels, or if no class of set is a class of the model.
+// A row counts as wrong if the model does not have the class of this row. If set has no labels, or
+// if set and the model have no class in common, known is false.
 func (m *Model) Accuracy(classes []int, set dataset.Set) (accuracy float64, known bool) {
 	of := make([]int, len(set.Classes)) // index of each class in the model
 	for k, name := range set.Classes {
@@ -193,7 +193,7 @@ func (m *Model) Accuracy(classes []int, set dataset.Set) (accuracy float64, know
 }
 
 // FileOfChosen returns the model file of a model that was chosen among several models. The argument epsilon
-// includes the cost of the choice. The rows in the argument scored were used for the choice.
+// includes the cost of the choice. The argument `scored` holds the public test rows.
 func (m *Model) FileOfChosen(epsilon, delta float64, scored dataset.Set) ([]byte, error) {
 	chosen := *m
 	chosen.Epsilon, chosen.Delta, chosen.Scored = &epsilon, delta, rowsHash(scored)
@@ -201,7 +201,7 @@ func (m *Model) FileOfChosen(epsilon, delta float64, scored dataset.Set) ([]byte
 }
 
 // Plain returns a linear model in the format of package plain. Its probabilities equal the probabilities of
-// [Model.Predictions], up to rounding. The result ok is false if m is not linear.
+// [Model.Predictions], up to rounding. If m is not linear, ok is false.
 func (m *Model) Plain() (p plain.Model, ok bool) {
 	if m.Kind != Linear {
 		return p, false

@@ -26,11 +26,10 @@ const relation = accountant.AddRemove
 // Config configures a search. Task, Delta, Base, Settings and Law are required. [Run] also requires Key and
 // Dir.
 type Config struct {
-	// Task holds the data. Public rows of the pool score the settings unless Private is set. Test rows score
-	// the chosen model.
+	// Task holds the data. The accuracy of the chosen model is measured on Task.Test.
 	Task  dataset.Task
 	Delta float64 // in (0, 1/number of private units)
-	// Epsilon is the budget of the whole search. It is 0 for the remaining budget of a shared ledger.
+	// Epsilon is the budget of the whole search. With a shared ledger, 0 means its remaining budget.
 	Epsilon float64
 	// Records is the public number of private units, including the units that score settings. By default it
 	// is the actual number of units, which the run then publishes.
@@ -66,7 +65,7 @@ var ErrConfig = errors.New("tuned: bad Config")
 var ErrCostsDiffer = errors.New("tuned: settings cost differently")
 
 // DefaultPrivate returns a Private with a fifth of the units. Sigma is max(10, sqrt(records/5)/2), rounded
-// up. Such a score costs almost nothing compared with a training.
+// up. With this Sigma, a score costs almost nothing compared with a training.
 func DefaultPrivate(records int) *Private {
 	const share = 0.2
 	return &Private{Share: share, Sigma: math.Max(10, math.Ceil(math.Sqrt(share*float64(records))/2))}
@@ -198,7 +197,7 @@ func (j *job) quote(ctx context.Context) (tune.Price, error) {
 	return p, err
 }
 
-// split divides s by a public hash of the names of units. So a unit's part does not depend on other units.
+// split assigns each unit of s to train or choose by a public hash of only the unit's name.
 func split(s dataset.Set, share float64) (train, choose dataset.Set) {
 	empty := s
 	empty.Y, empty.Units, empty.IDs, empty.LeftOut = nil, nil, nil, nil

@@ -18,9 +18,9 @@
 // # The score
 //
 // Settings are scored on the public rows of Task.Pool. Test rows measure the reported accuracy, because
-// the best of several scores is too optimistic. If public rows are few or unlike the private rows, part of
-// the private units can choose the setting ([Private]). The score is then the number of these units that a
-// model predicts correctly, plus discrete Gaussian noise. Every run is charged for its score.
+// the best of several scores is too optimistic. If public rows are few or unlike the private rows,
+// settings can be scored on part of the private units ([Private]). The score is then the number of these
+// units that a model predicts correctly, plus discrete Gaussian noise. Every run is charged for its score.
 //
 // # Caveats
 //

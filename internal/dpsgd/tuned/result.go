@@ -12,7 +12,7 @@ import (
 const Schema = "pate.tune/1"
 
 // Result is what a search releases, besides the model file. The JSON form stays compatible. Result does not
-// depend on the trainings that were not chosen, on their number, or on running times.
+// depend on running times. Result omits the drawn number of trainings and the outcomes of other trainings.
 type Result struct {
 	Schema     string    `json:"schema"`
 	Data       string    `json:"data"`

@@ -33,7 +33,7 @@ func ModelFile(dir string, releasable bool) string {
 	return path
 }
 
-// Nothing is the content of the model file if the random number of trainings is 0.
+// Nothing (a text) is written to the model file, instead of a model, if the drawn number of trainings is 0.
 const Nothing = "nothing was chosen: the number of runs was drawn as 0\n"
 
 type state struct {

@@ -1,7 +1,7 @@
-// Package typical accounts for a training by Bayesian differential privacy, in addition to epsilon. It uses
-// package internal/accountant/bayes. The Bayesian figures are functions of private gradients and are not
-// charged. They are no guarantee for every record, and do not affect the training. Only this package stores
-// and shows them.
+// Package typical computes the privacy cost of a training in Bayesian differential privacy. This cost is
+// reported beside epsilon. The package uses internal/accountant/bayes. The Bayesian figures are functions of
+// private gradients and are not charged. They are no guarantee for every record, and do not affect the
+// training. Only this package stores and shows them.
 package typical
 
 import (
@@ -26,8 +26,8 @@ type Config struct {
 	Most    int           // distances per step; default as in dpsgd.Distances
 }
 
-// DefaultDelta is the default of Config.Delta, an average over records. By Markov's inequality, an average of
-// 1e-10 implies delta <= 1e-5 for all records except a fraction of at most 1e-5.
+// DefaultDelta is the default of Config.Delta, which bounds the average of delta over records. By Markov's
+// inequality, an average of 1e-10 implies delta <= 1e-5 for all records except a fraction of at most 1e-5.
 const DefaultDelta = 1e-10
 
 // Account computes the Bayesian figures of one training.
@@ -38,8 +38,9 @@ type Account struct {
 	err      error
 }
 
-// Follow sets cfg.Distances to report to the returned Account. The result is nil if c is nil or the training
-// has no noise. A training that Bayesian accounting does not support is an error.
+// Follow returns an Account, and sets cfg.Distances such that the Account receives the distances of every
+// step. The Account is nil if c is nil or the training has no noise. A training that Bayesian accounting does
+// not support is an error.
 func (c *Config) Follow(cfg *dpsgd.Config) (*Account, error) {
 	if c == nil {
 		return nil, nil
@@ -87,8 +88,8 @@ func (a *Account) observe(s dpsgd.StepDistances) {
 	}
 }
 
-// Figures returns the figures after the last step. Unobserved steps count with their worst case.
-// A nil Account has no figures.
+// Figures returns the figures after the last step. For a step without observed distances, the upper bound of
+// a distance is used. A nil Account has no figures.
 func (a *Account) Figures() (f Figures, err error) {
 	if a == nil {
 		return f, nil
@@ -112,7 +113,7 @@ type Figures struct {
 	OfTypical []bayes.Figure `json:"bayes,omitempty"`
 }
 
-// Rows holds the figures of every row of a result, or is nil if there are none.
+// Rows holds the figures of every row of a result, or is nil if no row has figures.
 type Rows [][]bayes.Figure
 
 // Of returns of(row) for every row, or nil if no row has figures.
