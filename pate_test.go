@@ -368,6 +368,14 @@ func TestTrainRefuses(t *testing.T) {
 		}
 	}
 
+	// Rows of one unit are one record, so their number does not limit delta.
+	units, o := records(500), trainOptions(t)
+	for end := 5; end <= 500; end += 5 {
+		units.Ends = append(units.Ends, end)
+	}
+	o.Delta = 0.02
+	require.ErrorContains(t, testkit.Err(pate.Train(t.Context(), softmax(t), units, config(), o)), "must be below 1/100,")
+
 	// Seeded runs are for experiments, on ledgers of their own.
 	train := func(o pate.TrainOptions) (*nn.Model, pate.Trained, error) {
 		m := softmax(t)

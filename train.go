@@ -42,8 +42,9 @@ type noise struct {
 
 // Train trains model in place with [dpsgd.Train] and saves model to TrainOptions.Out (see [nn.Model.Load]).
 // Train chooses the least noise that fits the remaining budget, so cfg.NoiseMultiplier must be 0. Each
-// privacy unit must have at most one row. Train charges the ledger before the first step, and commits the
-// hash of the file to the ledger before the file appears. After an error the model is unchanged.
+// privacy unit must have at most one record (see [dpsgd.Data.Records]). Train charges the ledger before the
+// first step, and commits the hash of the file to the ledger before the file appears. After an error the
+// model is unchanged.
 //
 // Data, configuration and initial parameters identify a run. A second call with the same arguments resumes an
 // interrupted run with the same noise, or loads the file of a complete run.
@@ -61,7 +62,7 @@ func Train(ctx context.Context, model *nn.Model, data dpsgd.Data, cfg dpsgd.Conf
 	}
 	before := slices.Clone(model.Parameters())
 	r := run.Run{
-		File: file, Kind: "train", Units: run.Units{N: data.X.Rows, Noun: "rows"}, Seed: o.Seed,
+		File: file, Kind: "train", Units: run.Units{N: data.Records(), Noun: "records"}, Seed: o.Seed,
 		Stages: []run.Stage{{Out: o.Out, Read: model.Load, Draw: func(r []*ledger.Reservation, key rng.Key, out io.Writer) error {
 			if _, err := dpsgd.Train(ctx, model, data, cfg, r[0], key); err != nil {
 				return err
