@@ -33,9 +33,9 @@ func (m Mirror) check() {
 	match(m.M >= 1 && m.KE >= 1 && m.KO >= 0 && len(m.Even) == m.M*m.KE && len(m.Odd) == m.M*m.KO)
 }
 
-// MulStrips multiplies m.Even by the KE rows of src at the argument even, and m.Odd by the KO rows at odd. It
-// writes the first product plus the second to dst at the argument sum, and the first minus the second at
-// difference. If sum equals difference, dst gets the differences.
+// MulStrips sets dst to e + o at the place sum, and to e - o at the place difference. Here e is m.Even times
+// the KE rows of src at the place even, and o is m.Odd times the KO rows of src at the place odd. If sum
+// equals difference, dst gets e - o.
 func (m Mirror) MulStrips(dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
 	if strips == 0 {
 		return
@@ -114,23 +114,22 @@ func addRow(sum *[strip]float32, row []float32, first, step int, src []float32, 
 	}
 }
 
-// Quarters is a [Mirror] whose results have a second symmetry, as for cosines and sines. Result r is a + b,
-// where a sums the terms of row r with even indices, and b sums the terms with odd indices. Result Last - r
-// is a - b. So the M rows up to r = Last/2 determine all results.
+// Quarters is a [Mirror] whose matrices have rows 0 to Last. Coefficient i of row Last - r is (-1)^i times
+// coefficient i of row r. The fields Even and Odd hold only rows 0 to Last/2, so M is Last/2 + 1.
 type Quarters struct {
 	Mirror
 	Last int
 }
 
-// MulStrips is [Mirror.MulStrips] for results 0 to Last. If results r <= Last/2 and Last - r have the same
-// place in dst, result Last - r remains.
+// MulStrips is [Mirror.MulStrips] for rows 0 to Last. Where places in dst coincide, the result of row
+// Last - r overwrites the result of row r, for r <= Last/2.
 func (q Quarters) MulStrips(dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
 	q.mul(false, dst, sum, difference, src, even, odd, strips)
 }
 
-// Moduli is MulStrips for complex numbers. The first eight columns of a strip hold real parts, and the last
-// eight hold imaginary parts. Let e and o be the complex products with Even and Odd. Then dst gets eight
-// columns |e + o| + |e - o| at the argument sum, and eight columns |e + o| - |e - o| at difference.
+// Moduli is MulStrips for complex numbers. The first eight columns of a strip of src hold real parts, and
+// the last eight hold imaginary parts. Let s be the result of MulStrips at the place sum, and d the result at
+// the place difference. Moduli sets eight columns to |s| + |d| at sum, and eight to |s| - |d| at difference.
 func (q Quarters) Moduli(dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
 	q.mul(true, dst, sum, difference, src, even, odd, strips)
 }
@@ -193,10 +192,9 @@ func Butterfly(sum, difference, a, b []float32) {
 	}
 }
 
-// Halves is the matrix of a symmetric product. In results 0, 2, 4, ..., input Last - i has the coefficient of
-// input i. In results 1, 3, 5, ..., input Last - i has minus the coefficient of input i. Even and Odd hold
-// the coefficients of inputs 0 to Last/2. For even Last, input Last/2 counts twice in even results and
-// cancels in odd results.
+// Halves is a matrix h with M rows and Last + 1 columns, where h[r][Last-i] = (-1)^r·h[r][i]. Even holds
+// columns 0 to Last/2 of rows 0, 2, 4, ... of h. Odd holds the same columns of rows 1, 3, 5, .... If Last is
+// an even number, Even holds column Last/2 divided by 2, and column Last/2 of Odd has no effect.
 type Halves struct {
 	Even, Odd []float32 // (M+1)/2 x Last/2+1 and M/2 x Last/2+1
 	M, Last   int
@@ -238,10 +236,10 @@ func (h Halves) MulStrips(dst []float32, to Strips, src []float32, from Strips, 
 // GroupOutputs is the number of results of a group of [Groups].
 const GroupOutputs = 4
 
-// Groups is a pair of sparse matrices, for a filter and for its mirror image. The matrices multiply vectors
-// of eight numbers. A group has two products p and q, and four results. Result i is p[i] + q[i] in one matrix
-// and p[i] - q[i] in the other. The place of an input or a result is the index of its first number in a
-// slice. Concurrent calls of Mul are safe.
+// Groups is a pair of sparse matrices, for a filter and for its mirror image. Each input and each result is a
+// vector of eight numbers. A group has two products p and q, and four results. Result i is p[i] + q[i] in one
+// matrix and p[i] - q[i] in the other. The place of an input or a result is the index of its first number in
+// a slice. Concurrent calls of Mul are safe.
 type Groups struct {
 	in, out          []int32 // places in bytes
 	counts           []int32 // number of inputs of each product
