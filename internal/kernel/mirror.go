@@ -193,7 +193,7 @@ func Butterfly(sum, difference, a, b []float32) {
 }
 
 // Halves is a matrix h with M rows and Last + 1 columns, where h[r][Last-i] = (-1)^r·h[r][i]. Even holds
-// columns 0 to Last/2 of rows 0, 2, 4, ... of h. Odd holds the same columns of rows 1, 3, 5, .... If Last is
+// columns 0 to Last/2 of rows 0, 2, 4, ... of h, and Odd holds the same columns of the other rows. If Last is
 // an even number, Even holds column Last/2 divided by 2, and column Last/2 of Odd has no effect.
 type Halves struct {
 	Even, Odd []float32 // (M+1)/2 x Last/2+1 and M/2 x Last/2+1

@@ -39,9 +39,9 @@
 // sections "What is released" and "What it cost" by heading. A section on a mistake has no formula, and its
 // heading begins with the word "If". The template {{.sigma}} inserts the value named sigma. A numeric input
 // is a value with the name of the input. Go code adds other values with the method lesson.let. The template
-// language is a part of text/template: {{if .passed}} ... {{else}} ... {{end}}, and {{template "verdict"
-// .}} for the paragraph of another section. The file text/shared.md has sections for several mechanisms,
-// but sections in a mechanism's file have priority.
+// language is a part of text/template: {{if .passed}} ... {{else}} ... {{end}}, and
+// {{template "verdict" .}} for the paragraph of another section. The file text/shared.md has sections for
+// several mechanisms, but sections in a mechanism's file have priority.
 //
 // The sections Chapter, Claim, Look, Wrong, Right, Exercise NAME and Solution NAME belong to the course (see
 // package page).
