@@ -178,7 +178,7 @@ func (e *Engine) work() {
 	}
 }
 
-// answer answers a batch of requests, with one write to the disk.
+// answer answers a batch of requests after all their new answers are on disk.
 func (e *Engine) answer(batch []*job) {
 	var fresh []*Question
 	places := map[string]int{} // of fresh questions

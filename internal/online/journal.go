@@ -44,7 +44,7 @@ const (
 	mostMore     = 1 << 20 // bytes of further data of a record
 )
 
-// sources lists each source at its number in records.
+// sources[i] is the source of an answer that a record stores as i.
 var sources = []tokens.Source{tokens.Vote, tokens.Public, tokens.Declined}
 
 type journal struct {
@@ -70,7 +70,7 @@ func (j *journal) close() error { return errors.Join(j.file.Close(), j.mark.clos
 func makeJournal(path string) error { return durable.WriteBytes(path, 0o600, []byte(journalMagic)) }
 
 // openJournal opens the journal at path, and calls each for its records. A last frame that was not written
-// completely is removed: its answers have not left.
+// completely is removed. No answer is released before its frame is on disk.
 func openJournal(path string, key rng.Key, each func(record) error) (j *journal, err error) {
 	secret, err := key.Derive("journal").MarshalText()
 	if err != nil {

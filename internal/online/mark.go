@@ -17,8 +17,8 @@ import (
 )
 
 // A mark is a file in the user's state folder with the place and the code of the last frame of a journal.
-// An older copy of the journal lacks answers that count against the caps, and votes that units have cast. The
-// mark reveals such a copy, also if the whole folder of the run was restored.
+// An older copy of the journal lacks released answers, which count against the caps, and votes of units. The
+// mark reveals an older copy, also if the whole folder of the run was restored.
 type mark struct{ file *os.File }
 
 const markSize = 8 + 16 // place of the frame, code

@@ -45,15 +45,14 @@ func limit(name, doc string, most, usual float64) aggregate.Parameter {
 	return p
 }
 
-// numberOfTeachers is the public number of teachers. Chosen noise that would hide their votes is refused. The
-// number may be 0 if the noise is given.
+// numberOfTeachers describes the parameter teachers: a public number, which may be 0 if all noise is given.
 func numberOfTeachers() aggregate.Parameter {
 	p := limit("teachers", "number of teachers; needed unless the noise is given", 1<<40, 0)
 	p.Min, p.Default, p.DefaultDoc = 0, func(int) float64 { return 0 }, "0"
 	return p
 }
 
-// Mechanisms describes the mechanisms that answer questions one at a time.
+// Mechanisms describes the mechanisms that answer questions one at a time, except [Quota].
 func Mechanisms() []aggregate.Description {
 	own := func(name string) aggregate.Description {
 		d, err := mechanisms.Find(name)
@@ -80,8 +79,8 @@ func Mechanisms() []aggregate.Description {
 	return []aggregate.Description{gnmax, confident, screenDescription(), limitedDescription(), clippedDescription()}
 }
 
-// screenDescription describes the mechanism screen. The ratios of its noise are for epochs with 1 failure:
-// the screen then costs as much as the votes, and b2/b1 = 2^(2/3) (Lyu, Su, Li 2017).
+// screenDescription describes the mechanism screen. With failures = 1 and b1 : b2 : sigma = 1.6 : 2.54 : 1,
+// the threshold test of an epoch costs about as much zCDP as the votes of the epoch: 1/sigma^2.
 func screenDescription() aggregate.Description {
 	return aggregate.Description{
 		Name: "screen", Short: "the public token while the votes do not contradict it, and otherwise as gnmax",
@@ -121,8 +120,8 @@ func limitedDescription() aggregate.Description {
 	}
 }
 
-// clippedSteps is the number of steps of the grid of clipped log-probabilities. Its rounding is at most 1e-6
-// of the clip.
+// clippedSteps is the number of grid steps from 0 to the clip. Rounding a log-probability to the grid changes
+// the log-probability by at most 1e-6 of the clip.
 const clippedSteps = 1 << 19
 
 func clippedDescription() aggregate.Description {

@@ -21,7 +21,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Quota is the name of the mechanism in which private units vote at rows near them (package quota).
+// Quota is the name of the mechanism of package quota: private units vote on questions near their rows.
 const Quota = "quota"
 
 const unitsFile = "units"
@@ -65,7 +65,7 @@ func (v *Voters) encode(cells []string) ([]float32, error) {
 	return x.Data, err
 }
 
-// check returns an error if the public rows are too few for a radius.
+// check returns an error if the public rows are too few to determine the radius of a question.
 func (v *Voters) check(t quota.Terms) error {
 	err := quota.Sample{X: v.public, Terms: t}.Check()
 	if err != nil {

@@ -52,10 +52,10 @@ type Config struct {
 	Ledger  run.File // its Path is set if Terms.Ledger is
 	Command string   // command that repeats the run
 	NewKey  func() (rng.Key, error)
-	// Serve answers questions until it has no more, or until ctx ends. The settings have all noise. The
-	// argument resumed is true if the run was charged before.
+	// Serve answers questions until none are left or ctx ends. All noise of s is set. The argument resumed
+	// is true if the run was charged before.
 	Serve func(ctx context.Context, s Settings, resumed bool, e *Engine) error
-	// Finish ends the run after Serve returns nil: the labels are released, and the key is destroyed.
+	// Finish ends the run if Serve returns nil before ctx ends: Run releases labels and destroys the key.
 	Finish bool
 }
 
@@ -74,7 +74,7 @@ const (
 // OwnLedger returns the path of the ledger of a run that has no other.
 func OwnLedger(out string) string { return results.Folder(out).Private("ledger.jsonl") }
 
-// Describe describes the run with a name in a ledger. It returns "" for a run of another package.
+// Describe describes a run by its name in a ledger. Describe returns "" for a run of another package.
 func Describe(name string) string {
 	var s Settings
 	if is, text := run.Kind(name); is != kind || json.Unmarshal(text, &s) != nil {
@@ -254,7 +254,7 @@ func (s *serving) prepare() error {
 	return errors.Join(j.file.Close(), s.checkUnits())
 }
 
-// checkUnits checks the units of the private rows, or keeps them before the charge.
+// checkUnits stores the private units before the charge of the run, and compares them at later starts.
 func (s *serving) checkUnits() error {
 	if s.voters == nil {
 		return nil

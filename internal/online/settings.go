@@ -122,10 +122,10 @@ func (s Settings) choose(least aggregate.LeastNoise) (Settings, error) {
 	return s, nil
 }
 
-// futile returns an error for noise that often exceeds the votes of all teachers: the largest of n noises is
-// about sqrt(2 log n) standard deviations.
+// futile returns an error for noise that often exceeds the votes of all teachers.
 func (s Settings) futile(values map[string]float64) error {
 	sigma, teachers := max(values["sigma"], values["sigma2"]), values["teachers"]
+	// The largest of n independent normal noises is about sqrt(2 log n) standard deviations.
 	if teachers == 0 || s.Mechanism == "clipped" || teachers >= sigma*max(2, math.Sqrt(2*math.Log(float64(s.size())))) {
 		return nil
 	}

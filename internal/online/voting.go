@@ -11,7 +11,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// voting answers by a mechanism of package tokens.
+// voting answers questions with a mechanism of package tokens.
 type voting struct {
 	m        tokens.Mechanism
 	sessions []tokens.Session // one for each goroutine
@@ -33,7 +33,7 @@ func (v *voting) Resume(_ context.Context, a tokens.Answer, _ []byte) error {
 	return nil
 }
 
-// fewQuestions is the number of questions for which another goroutine is worth its start.
+// fewQuestions is the least number of questions of each goroutine, if there are several.
 const fewQuestions = 8
 
 // Ask draws answers on all cores, and then counts them in order. Answers beyond a cap are dropped. Answers of
