@@ -53,8 +53,7 @@ func deviance(x, m float64) float64 {
 	return x*math.Log(x/m) + m - x
 }
 
-// LogBinomialTail returns an upper bound on log P[Bin(n, p) >= k]: the sum of up to 2^16 terms, and of a
-// geometric series that bounds the other terms.
+// LogBinomialTail returns an upper bound on log P[Bin(n, p) >= k]. The bound is 0 for k <= n p.
 func LogBinomialTail(k, n int64, p float64) float64 {
 	switch {
 	case k <= 0:

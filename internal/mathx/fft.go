@@ -7,8 +7,8 @@ import (
 
 // FFT transforms real sequences of length N = 4 2^a 3^b 5^c. Concurrent use is not safe.
 //
-// A sequence x is stored as N/2 complex numbers x_2j + i x_2j+1 and one unused element. A complex transform
-// of length N/2 transforms the sequence. The result has N/2+1 frequencies.
+// A sequence x is stored as N/2 complex numbers x_2j + i x_2j+1 and one unused element. The transform of
+// the sequence has N/2+1 frequencies.
 type FFT struct {
 	n       int
 	roots   []complex128 // e^{-2 pi i k/N}, k < N/2
@@ -37,7 +37,7 @@ func FFTNormError(n int) float64 {
 	return 9.0 / 4 * 0x1p-53 * fftUnits(n)
 }
 
-// fftUnits returns the relative error on one path through a transform, in units of 2^-53.
+// fftUnits bounds the relative error of a chain of operations from an input to an output, in units of 2^-53.
 func fftUnits(n int) float64 {
 	//   - The error of a root is 0.75. A product with a root adds an error of sqrt 5 (Brent, Percival,
 	//     Zimmermann 2007), in total 2.99.
@@ -113,7 +113,7 @@ func root(roots []complex128, k int) complex128 {
 }
 
 // Forward replaces a sequence x by X_k = sum_j x_j e^{-2 pi i jk/N}, k = 0..N/2. The slice c has N/2+1
-// elements. Its last element is ignored.
+// elements. As input, the last element is ignored.
 func (f *FFT) Forward(c []complex128) {
 	h := f.n / 2
 	z := f.transform(c[:h], f.work)

@@ -57,7 +57,7 @@ func GaussianEpsilon(sigma, delta float64) float64 {
 }
 
 // Log returns the natural logarithm of x >= 0, also for subnormal x. On amd64, math.Log stays near -709.09
-// for x below 2.2e-308, but log(5e-324) is -744.44. So an epsilon at delta = x would be too small.
+// for x below 2.2e-308, but log(5e-324) is -744.44. With math.Log, an epsilon at delta = x is too small.
 func Log(x float64) float64 {
 	if x > 0 && x < 0x1p-1022 {
 		return math.Log(x*0x1p60) - 60*math.Ln2
@@ -145,8 +145,8 @@ func Bisect(f func(float64) bool, lo, hi float64) float64 {
 	return hi
 }
 
-// Halve halves the interval [lo, hi], and keeps the half in which f switches from false to true. The argument
-// times is the maximum number of halvings.
+// Halve repeatedly halves the interval [lo, hi], and keeps the half in which f switches from false to true.
+// The argument times is the maximum number of halvings.
 func Halve(times int, f func(float64) bool, lo, hi float64) (float64, float64) {
 	for range times {
 		mid := lo + (hi-lo)/2

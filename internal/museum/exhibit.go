@@ -21,11 +21,10 @@ type Exhibit struct {
 	Inputs  string  // two neighbouring inputs
 	Epsilon float64 // claimed, at Delta
 	Delta   float64
-	// FoundEpsilon is the least epsilon at Delta on these inputs, or 0 if no epsilon holds. In the second
-	// case, FoundDelta is the least delta at Epsilon.
+	// FoundEpsilon is the least epsilon at Delta on these inputs, or 0 if no epsilon holds.
 	FoundEpsilon float64
-	FoundDelta   float64
-	Rare         bool // the evidence is too rare for sampling
+	FoundDelta   float64 // least delta at Epsilon, if FoundEpsilon is 0
+	Rare         bool    // the evidence is too rare for sampling
 
 	run mechanism // nil if the mechanism is in package controls
 }
@@ -43,8 +42,8 @@ func Exhibits() (all []Exhibit) {
 	return all
 }
 
-// Sample returns a function that draws an output of the mechanism with the mistake. If the argument in is 1,
-// the input contains the record. If it is 0, the input lacks the record.
+// Sample returns a function that draws an output of the mechanism with the mistake. The input contains
+// the record for in = 1, and lacks the record for in = 0.
 func (e Exhibit) Sample(in int, rnd *rand.Rand) func() string {
 	t := &trial{in: in, rnd: rnd, laws: map[noise][]float64{}}
 	return func() string { return fmt.Sprint(e.run(t)) }

@@ -1,5 +1,5 @@
-// Package namedsets provides the data sets that commands open by name. MNIST is embedded. All other sets must
-// be in the folder $PATE_DATA, or in the folder in which a system package installs them.
+// Package namedsets provides the data sets that commands open by name. MNIST is embedded by default. All
+// other sets must be in the folder $PATE_DATA, or in the folder in which a system package installs them.
 package namedsets
 
 import (
@@ -26,7 +26,7 @@ type Named struct {
 	open func(n Named) (dataset.Data, error)
 }
 
-// File is one file of a [Named] set. The file on disk may be compressed and then ends in .gz.
+// File is one file of a [Named] set. On disk, the file may be compressed, with .gz added to its path.
 type File struct {
 	Path     string // relative to $PATE_DATA
 	Packaged string // path in an installed package, or ""
@@ -186,8 +186,8 @@ func openFashion(n Named) (dataset.Data, error) {
 }
 
 // MNIST returns the MNIST database: 60,000 training and 10,000 test images of ten digits, with 28x28 pixels.
-// The files are embedded except in a small build (-tags nomnist). Each image is a unit, because the writers
-// are not published. Units are "train/0" to "train/59999" and "test/0" to "test/9999".
+// The files are embedded except in a small build (-tags nomnist). The privacy unit is one image, because
+// the writers of images are not published. Units are "train/0" to "train/59999" and "test/0" to "test/9999".
 func MNIST() (train, test dataset.Set, err error) {
 	d, err := mnist.Open()
 	return d.Train, d.Test, err

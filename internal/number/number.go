@@ -16,7 +16,7 @@ import (
 // Exact returns the shortest text that parses to exactly x.
 func Exact(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-// Digits returns x as text, rounded to this many significant digits.
+// Digits returns x as text, rounded to the given number of significant digits.
 func Digits(x float64, digits int) string { return strconv.FormatFloat(x, 'g', digits, 64) }
 
 // DigitsUp returns the least number >= x with the given number of significant digits, at most 15.

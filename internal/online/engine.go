@@ -61,11 +61,11 @@ type Engine struct {
 	done    chan struct{}
 }
 
-// Counts has the numbers of answers of a run, and what remains of its caps. All are public.
+// Counts has the numbers of answers and the remaining caps of a run. All these numbers may be published.
 type Counts struct {
 	Answers  tokens.State // answers since the run began
 	Repeated int64        // answers that were given again since the start of the engine
-	Left     tokens.Left
+	Left     tokens.Left  // queries and answers that the caps still allow
 }
 
 type job struct {
@@ -103,11 +103,11 @@ func Open(ctx context.Context, path string, key rng.Key, draws Answerer, warn fu
 	return e, nil
 }
 
-// Counts returns the numbers after the last batch.
+// Counts returns the counts after the last batch of questions.
 func (e *Engine) Counts() Counts { return *e.now.Load() }
 
-// Ask answers questions, and returns when the answers are on disk. It returns an error if no question was
-// taken, or if ctx ends. After ctx ends, the engine may still write the answers. A later
+// Ask answers questions, and returns when the answers are on disk. Ask returns an error if the queue is full,
+// if the engine has stopped, or if ctx ends. After ctx ends, the engine may still write the answers. A later
 // Ask of the same questions returns them.
 func (e *Engine) Ask(ctx context.Context, questions []*Question) ([]Reply, error) {
 	if len(questions) == 0 {
