@@ -19,11 +19,11 @@ const mostCells = 20_000 // cells of an answer that become features
 
 var seed = maphash.MakeSeed()
 
-// Outcome returns what an audit compares: each label with the group of its query; the number of rows, or
-// the failure if there is no answer; and a hash of the whole text. Queries with equal votes have equal
-// entries in groups, because their labels have equal distributions. All rows without a query form one
-// group. The mean of each column over each group is compared too. In groups of queries, these means omit
-// whole numbers. Text that is neither JSON nor CSV has only its hash.
+// Outcome returns what an audit compares. The labels of o are a hash of the text, the number of rows, and
+// each cell with the group of its query. After a failure, they are the hash and the failure. The entry
+// groups[q] is the group of query q. Queries with equal votes may share a group, because their labels
+// have equal distributions. All rows without a query form one group. The numbers of o are the means of
+// each column over each group. In groups of queries, whole numbers are left out of these means.
 func (a Answer) Outcome(groups []int) (o audit.Outcome[string]) {
 	add := func(format string, args ...any) {
 		o.Labels = append(o.Labels, unique.Make(fmt.Sprintf(format, args...)).Value())
@@ -62,8 +62,8 @@ func (a Answer) Outcome(groups []int) (o audit.Outcome[string]) {
 	return o
 }
 
-// readRows calls cell for each scalar of JSON or each field of CSV. The row of a scalar is its index in
-// the outermost list, or -1. In CSV, a column "query" has the row indices.
+// readRows calls cell for each scalar of JSON or each field of CSV. In JSON, row is the index in the
+// outermost list, or -1 without a list. In CSV, row is the cell of a column "query", or the record's index.
 func readRows(text []byte, queries int, cell func(row int, name, value string)) {
 	var tree any
 	if bytes.HasPrefix(text, []byte("[")) || bytes.HasPrefix(text, []byte("{")) {

@@ -44,9 +44,9 @@ type trial struct {
 	audit.Trial[string]
 }
 
-// Audit tests a claim about a labeller. It first selects a pair of inputs, with at most about a quarter of
-// the samples. In each round of the selection, all remaining pairs get equally many runs, and then the
-// better half remains. All further runs test the selected pair.
+// Audit tests a claim about a labeller. It first selects a pair of inputs, with about a quarter of the
+// samples. In each round of the selection, all remaining pairs get equally many runs, and then the better
+// half remains. All further runs test the selected pair.
 //
 // Audit stops when the claim is refuted, when all samples are used, or when ctx ends. The bound is correct in
 // each case (see [audit.Pairs]) if no run depends on what another run left behind.
@@ -83,10 +83,9 @@ func Audit(ctx context.Context, label Labeller, inputs []Pair, opt Options) (Res
 	return r, err
 }
 
-// run adds n pairs of runs to a trial. If ctx ends, it adds only the pairs before the first
-// unfinished pair.
-// A coin decides which run of a pair starts first, so that a change in the labeller's environment affects
-// both inputs alike.
+// run adds n pairs of runs to a trial. If ctx ends, run adds only the pairs before the first unfinished
+// pair. A coin decides which run of a pair starts first, so that a change in the labeller's environment
+// affects both inputs alike.
 func (r *Result) run(ctx context.Context, label Labeller, t *trial, n int, opt Options) error {
 	coins := make([]int, n)
 	for i := range coins {

@@ -25,10 +25,10 @@ type Votes struct {
 	Counts                     bool // each row holds the number of votes for each class, not the vote of each teacher
 }
 
-// Pairs returns pairs of crafted votes. Each pair has another lead of class 0 over class 1, from a tie to
-// unanimity, because the best lead for an audit depends on the noise. In the second input of a pair, one
-// teacher moves its vote in each query from the most frequent class to the second. If rnd is nil, all
-// queries are equal. Otherwise all but the first have random votes, and most votes of such a query agree.
+// Pairs returns pairs of crafted votes. The pairs differ in the lead of class 0 over class 1, from a tie to
+// unanimity. The best lead for an audit depends on the noise. In the second input of a pair, one teacher
+// moves its vote in each query from the most frequent class to the second. If rnd is nil, all queries are
+// equal. Otherwise, all queries but the first have random votes, most of them for one class.
 func (v Votes) Pairs(rnd *rand.Rand) (pairs []Pair) {
 	rows := make([][]int, v.Queries) // counts
 	for q := range rows {
@@ -96,9 +96,9 @@ func encoded(rows [][]string) []byte {
 	return b.Bytes()
 }
 
-// Given returns pairs from a CSV file with a row of votes for each query. The first line is a header if it
-// has no cell in common with the second line. Each of at most 8 pairs changes the votes of another
-// teacher: in every query, the vote moves to the most frequent other class.
+// Given returns pairs from a CSV file with a row of votes for each query. The first line is a header if
+// it has no cell in common with the second line. There are at most 8 pairs. Each pair changes the votes
+// of one teacher: in every query, the vote moves to the most frequent other class.
 func Given(file []byte) (pairs []Pair, err error) {
 	rows, err := read(file)
 	if err != nil {
@@ -129,9 +129,9 @@ func Given(file []byte) (pairs []Pair, err error) {
 	return pairs, nil
 }
 
-// Tables returns pairs for a labeller that trains on a table. Only the first input has a canary unit:
-// `copies` equal rows with the label of another class. The question is the canary row without its label.
-// In half of the pairs, all numeric features of the canary are 1e6.
+// Tables returns pairs for a labeller that trains on a table. Only the first input has a canary unit: a
+// row of the file, repeated `copies` times with a wrong label. The question is the canary row without its
+// label. In half of the pairs, all numeric features of the canary are 1e6.
 func Tables(file []byte, label string, copies int) (pairs []Pair, err error) {
 	rows, err := read(file)
 	if err != nil {

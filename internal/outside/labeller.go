@@ -38,8 +38,8 @@ const largest = 16 << 20 // bytes of an answer that are read
 // of the line, and a word with blanks stands in double quotes. In the words, {in}, {questions} and {out}
 // stand for files, and {dir} for the private folder of the run, which is deleted afterwards. Without {in}
 // the program reads from standard input. Without {out} the answer is its standard output. The environment
-// has only PATH and, as HOME and TMPDIR, the folder of the run. So no secret reaches the program, and runs
-// share no state there.
+// has only PATH and, as HOME and TMPDIR, the folder of the run. So the environment passes no secret
+// to the program.
 func Command(line string, timeout time.Duration) (Labeller, error) {
 	split := csv.NewReader(strings.NewReader(line))
 	split.Comma = ' '
@@ -121,8 +121,9 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// URL returns a labeller that posts each input to an address and reads the body of the response. A status
-// other than 200, also a redirect, is a failure. Votes are secret, so http is refused for other machines.
+// URL returns a labeller that posts the Data of each input to address and reads the body of the response.
+// Every status except 200 is a failure. Redirects are not followed. Data may be secret, so http is refused
+// for other machines.
 func URL(address string, timeout time.Duration) (Labeller, error) {
 	u, err := url.Parse(address)
 	if err != nil {

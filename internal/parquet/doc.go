@@ -13,8 +13,8 @@
 //
 // Columns hold strings, integers, floats, booleans or dates. Missing values, dictionaries and all encodings
 // except the obsolete bit-packed levels are supported. Pages have version 1 or 2. They are uncompressed, or
-// compressed by Snappy, gzip, Zstandard or LZ4. Reading any other column is an error, and [Column].Refused
-// describes the content of the column.
+// compressed by Snappy, gzip, Zstandard or LZ4. Reading a column with another type, encoding or compression
+// is an error. For another type, [Column].Refused describes the content of the column.
 //
 // The cells of a row depend only on the row. So statistics, indexes and metadata, which depend on several
 // rows, are skipped.
@@ -28,8 +28,8 @@
 //
 // # Why this package reads pages
 //
-// The Thrift package of parquet-go reads and writes structures of the format, behind the checks in thrift.go.
-// The page readers of parquet-go are not used. A file of a few bytes can contain a page or a repeated value
-// of huge unpacked size, and these readers have no limit. The package of parquet-go for whole files would
-// also make a program 6 MB larger.
+// The Thrift package of parquet-go reads and writes the format's structures. Checks in thrift.go limit their
+// size. The page readers of parquet-go are not used. A file of a few bytes can contain a page or a repeated
+// value of huge unpacked size, and these readers have no limit. The package of parquet-go for whole files
+// would also make a program 6 MB larger.
 package parquet

@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 )
 
-// readBits returns the bits of buf with indices bit to bit+width-1. The argument width is at most 64. The
-// caller must check that buf has these bits.
+// readBits returns the bits of buf with indices bit to bit+width-1. The caller must check that width
+// is at most 64, and that buf has these bits.
 func readBits(buf []byte, bit uint64, width uint) uint64 {
 	at, shift := bit/8, uint(bit%8)
 	if at+8 <= uint64(len(buf)) && width <= 56 {

@@ -17,8 +17,8 @@ type Model struct {
 	Mean     *Mean     `json:"mean,omitempty"`
 }
 
-// Describer is a fitted classifier that has an equivalent [Model]. The scores are equal except for
-// rounding and for the differences that a comment on the classifier's method Plain states.
+// Describer is a fitted classifier that has an equivalent [Model]. The scores are equal up to rounding,
+// unless the comment of the method Plain states a difference.
 type Describer interface {
 	Plain() *Model
 }
@@ -229,9 +229,9 @@ func (k *Kernel) check(features, classes int) error {
 // goes to node i+1 if feature Column[i] of the row, as float32, is at most Threshold[i]. Otherwise the row
 // goes to node Right[i]. A node with column -1 is a leaf.
 //
-// In a forest, Right of a leaf is the index k of the leaf. Leaf k has the entries of LeafClass and Share from
-// Ends[k-1] (0 for k = 0) up to Ends[k]. The score of a class is the mean, over the trees, of the class's
-// Share in the row's leaf.
+// In a forest, the leaves of all trees have numbers k = 0, 1, ... If node i is leaf k, Right[i] is k. Leaf k
+// has LeafClass[j] and Share[j] for Ends[k-1] <= j < Ends[k], with 0 for Ends[-1]. The score of a class is
+// the mean, over the trees, of the class's Share in the row's leaf.
 //
 // If Prior is set, the trees are boosted. Prior has the initial logits. For each tree t, the Threshold of the
 // row's leaf is added to the logit with index t modulo the number of logits. Scores are the softmax of the

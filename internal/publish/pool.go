@@ -111,8 +111,7 @@ func (j *job) try(labels accountant.Event) error {
 
 // draw draws the rows of the pool, writes them as CSV, and reads the file. If the pool is drawn from noisy
 // counts, draw first charges the counts and the labels together, and releases the counts. The ledger then
-// stays open for the argument last, the stage that releases the labels. The argument choices becomes part
-// of the run's ID.
+// stays open for the stage `last`, which releases the labels. The run's ID depends on `choices`.
 func (j *job) draw(ctx context.Context, rows int, choices any, labels accountant.Event, last run.Stage) error {
 	d := j.drawn
 	if d.counted() {
@@ -176,8 +175,8 @@ func (j *job) releaseCounts(ctx context.Context, choices any, labels accountant.
 	return err
 }
 
-// poolFiles returns the names of the files that describe a drawn pool. The list paid has only the files
-// whose release has a privacy cost.
+// poolFiles returns the names of all files that describe a drawn pool. Releasing the files in `paid` has a
+// privacy cost.
 func (j *job) poolFiles() (paid, all []string) {
 	if j.drawn.counted() {
 		paid = append(paid, marginalsFile)
@@ -191,8 +190,8 @@ func (j *job) poolFiles() (paid, all []string) {
 	return paid, all
 }
 
-// table writes rows that are drawn from the noisy counts of pairs of columns, with the labels that the
-// student m predicts.
+// table draws rows from the noisy counts of pairs of columns, and writes them. The student m predicts the
+// label of each row.
 func (j *job) table(ctx context.Context, m *published.Model, schema *dataset.Schema) error {
 	return j.writeDrawn(tableFile, tableRows, func(t *dataset.Table) (labels dataset.Column, err error) {
 		x, err := schema.Encoder.Encode(t)

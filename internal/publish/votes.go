@@ -149,8 +149,7 @@ func (v *voting) draw(ctx context.Context) (err error) {
 	return v.job.draw(ctx, drawnFor(v.labels.Setting.Queries), v.Learner, event, last)
 }
 
-// keptPlan saves the plan of the labels. A resumed run
-// reads the saved plan.
+// keptPlan returns the saved plan of the labels, or makes and saves a plan.
 func (v *voting) keptPlan(ctx context.Context) (s aggregate.Setting, err error) {
 	type setting struct {
 		Mechanism string             `json:"mechanism"`

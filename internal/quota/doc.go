@@ -10,22 +10,23 @@
 //
 // # Guarantee
 //
-// Neighbours differ by one added or removed unit. Fix the rows of all other units. The votes of a unit
-// depend on its own rows and on the questions so far, but on no other unit. So a unit that is added raises
-// one count by one at each of at most Votes questions. The rows of the unit and the questions so far
-// determine these questions. All other counts stay the same.
+// Neighbours differ by one added or removed unit u. Fix the rows of all other units. The votes of a unit
+// depend on its own rows and on the questions so far, but on no other unit. So adding unit u raises one
+// count by one at each of at most Votes questions. All other counts stay the same. The rows of u and the
+// questions so far determine whether u votes at a question, and for which class.
 //
-// A simulator that knows the rows of all units can produce the answers from at most Votes numbers. Each
-// number has the distribution of the noise (without the unit), or of the noise plus 1 (with the unit). At
-// the next question, the simulator finds whether the unit would vote. If so, the simulator takes the next
-// number as the noise of the count that the vote would raise. All other noise is fresh and does not depend
-// on the unit. The next question may depend on all earlier answers. So the answers are post-processing of
-// Votes independent numbers, and the event Repeated{DiscreteGaussian{Sigma, 1}, Votes} dominates them. The
-// event depends neither on the number of questions nor on the way in which questions are chosen.
+// A simulator that knows the rows of all units can produce the answers from at most Votes numbers. Without
+// u, each number has the distribution of the noise. With u, each number has the distribution of the noise
+// plus 1. At each question, the simulator finds whether u would vote. If u would vote, the simulator takes
+// the next number as the noise of the count that the vote would raise. All other noise is fresh and does not
+// depend on u. The next question may depend on all earlier answers. So the answers are post-processing of
+// Votes independent numbers, and the event Repeated{DiscreteGaussian{Sigma, 1}, Votes} dominates the
+// answers. The event depends neither on the number of questions nor on the way in which questions are
+// chosen.
 //
 // Individual filters stop a record at a bound on its summed losses (Feldman, Zrnic 2021, for Rényi
 // divergences; Koskela, Tobaben, Honkela 2023, for Gaussian noise). Here all losses of a unit are equal,
-// so counting votes is enough. This holds for any noise and requires no theorem on filters.
+// so counting votes is enough. The proof above requires no theorem on filters and holds for any noise.
 //
 // Labels and all other functions of the noisy counts have no further cost.
 //

@@ -20,10 +20,10 @@ type Terms struct {
 }
 
 // These parameters were chosen on abalone, satellite and waveform. With n units, T questions and k votes
-// per unit, a question has up to nk/T votes. Let c be the noise for k = 1, so the noise for k votes is
-// c·sqrt(k). The number k is the least with k >= fewest and nk/T >= signal·c·sqrt(k). But always
-// nk/T <= widest·n/classes, because farther units are often of another class. Labels with
-// nk/T < futile·c·sqrt(k) are hardly better than random.
+// per unit, a question has at most nk/T votes on average. Let c be the noise for k = 1, so the noise for
+// k votes is c·sqrt(k). The number k is the least with k >= fewest and nk/T >= signal·c·sqrt(k), but at
+// most widest·T/classes. With more votes per unit, farther units vote, often for another class. Labels
+// with nk/T < futile·c·sqrt(k) are hardly better than random.
 const (
 	signal = 12
 	fewest = 8
@@ -34,7 +34,7 @@ const (
 // ErrFutile matches the error of [Terms.Choose] if the noise would hide the votes.
 var ErrFutile = errors.New("quota: noise would hide the votes")
 
-// Choose returns t with Votes and Sigma, which it sets if they are 0. The function least finds this Sigma.
+// Choose sets Votes and Sigma of t if they are 0, and returns t. The method least.Find determines Sigma.
 func (t Terms) Choose(least aggregate.LeastNoise) (Terms, error) {
 	if t.Units < 1 || t.Questions < 1 || t.Classes < 2 {
 		return t, fmt.Errorf("quota: %d units, %d questions and %d classes are too few", t.Units, t.Questions, t.Classes)
@@ -69,9 +69,9 @@ func (t Terms) Choose(least aggregate.LeastNoise) (Terms, error) {
 	return t, nil
 }
 
-// On average, the radius of a question reaches the fraction near·Votes/Questions of the public rows. Later
-// questions find fewer units with votes left, so the fraction grows during the run. At the first question
-// its factor is 1 - slope/2, and from the last expected question on, 1 + slope/2.
+// On average, the fraction near·Votes/Questions of the public rows is within the radius of a question.
+// Later questions find fewer units with votes left, so the fraction grows during the run: it is
+// multiplied by 1 - slope/2 at the first question, and by 1 + slope/2 after all expected questions.
 const (
 	near  = 0.7
 	slope = 0.6
@@ -99,8 +99,7 @@ func (s Sample) rank(before uint64) float64 {
 	return near * (1 + slope*(done-0.5)) * float64(s.Terms.Votes) / float64(s.Terms.Questions) * float64(s.X.Rows)
 }
 
-// Radius returns the radius of a question, from public rows alone. The argument before is the number of
-// earlier questions.
+// Radius returns the radius of a question, from public rows alone. There were `before` earlier questions.
 func (s Sample) Radius(row []float32, before uint64) float64 {
 	if s.Terms.Radius > 0 {
 		return s.Terms.Radius
