@@ -13,9 +13,9 @@ import (
 	"github.com/rogpeppe/go-internal/lockedfile"
 )
 
-// WriteFile writes the file at path atomically. The function write fills a temporary file, which only the
-// owner can read, in the same folder. WriteFile then syncs the temporary file, renames it to path and syncs
-// the folder. If an error occurs before the rename, path is unchanged and the temporary file is removed.
+// WriteFile writes the file at path atomically. The function write fills a temporary file in the folder of
+// path. Only the owner can read this file. WriteFile then sets the mode, syncs the file, renames it to path
+// and syncs the folder. On an error before the rename, path is unchanged and the temporary file is removed.
 func WriteFile(path string, mode os.FileMode, write func(io.Writer) error) error {
 	return WriteTagged(path, "", mode, write)
 }
@@ -65,8 +65,8 @@ func WriteBytes(path string, mode os.FileMode, data []byte) error {
 }
 
 // Lock locks the file at path until unlock is called. It waits until no other process holds the lock, or
-// until ctx is done. Only the owner can open the file, because any process that can open the file can hold
-// the lock.
+// until ctx is done. A missing file is made with mode 0600, because any process that can open the file
+// can hold the lock.
 func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	f, err := Wait(ctx, "durable: waiting for another process to leave the folder", func() (*lockedfile.File, error) {
 		f, err := lockedfile.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -81,8 +81,8 @@ func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	return func() { _ = f.Close() }, nil // nothing was written
 }
 
-// Wait calls open and returns the result of open. If ctx is done first, Wait returns an error that begins
-// with the argument waiting, and closes the result of open when open returns.
+// Wait calls open and returns the result of open. If ctx is done first, Wait returns ctx.Err() with the
+// prefix waiting. Wait then closes a later result of open.
 func Wait[T io.Closer](ctx context.Context, waiting string, open func() (T, error)) (T, error) {
 	var opened, none T
 	done := make(chan error, 1)

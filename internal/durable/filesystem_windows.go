@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-const patience = 2 * time.Second
+const patience = 2 * time.Second // limit of the retries of rename
 
-// rename also replaces an existing file. It returns when the new name is on disk. If another process uses a
-// file, rename retries until the constant patience has passed.
+// rename also replaces an existing file. It returns when the new name is on disk. If another process uses
+// a file, rename retries.
 func rename(from, to string) error {
 	fail := func(err error) error { return &os.LinkError{Op: "rename", Old: from, New: to, Err: err} }
 	old, err := windows.UTF16PtrFromString(from)
@@ -38,8 +38,8 @@ func rename(from, to string) error {
 }
 
 // SyncDir flushes the names in a folder to disk, if the file system supports it, and otherwise does
-// nothing. [WriteFile] does not depend on SyncDir: the rename in WriteFile returns when the name is on
-// disk, and NTFS keeps the order of operations.
+// nothing. [WriteFile] is durable even then, because rename returns when the new name is on disk. NTFS
+// keeps the order of operations.
 func SyncDir(dir string) error {
 	name, err := windows.UTF16PtrFromString(dir)
 	if err != nil {

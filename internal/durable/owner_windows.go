@@ -19,12 +19,12 @@ const (
 	fileDeleteChild = 0x40
 )
 
-// Exposed returns an error if an account other than this user, the system and the administrators owns path
-// or can write to it.
+// Exposed returns an error if path is owned by, or writable for, an account other than this user, the system
+// and the administrators.
 func Exposed(path string, _ fs.FileInfo) error { return granted(path, mayWrite, "write to it") }
 
-// Readable returns an error if an account other than this user, the system and the administrators owns path
-// or can read it.
+// Readable returns an error if path is owned by, or readable for, an account other than this user, the system
+// and the administrators.
 func Readable(path string, _ fs.FileInfo) error { return granted(path, mayRead, "read it") }
 
 func ours() (user *windows.SID, all []*windows.SID, err error) {
@@ -43,7 +43,7 @@ func ours() (user *windows.SID, all []*windows.SID, err error) {
 	return token.User.Sid, all, nil
 }
 
-// granted returns an error, with action in its text, if another account has one of the rights for path.
+// granted returns an error if an account outside the list of ours owns path or has one of the rights.
 func granted(path string, rights windows.ACCESS_MASK, action string) error {
 	_, all, err := ours()
 	if err != nil {

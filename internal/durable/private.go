@@ -12,7 +12,7 @@ import (
 var ErrExposed = errors.New("durable: not this user's alone")
 
 // ReadSecret reads a regular file that only the owner can read and write. If other users can open the file or
-// own it, or if it is not a regular file, the error matches [ErrExposed].
+// own it, or if it is not a regular file, the error matches [ErrExposed]. ReadSecret reads at most 4 KiB.
 func ReadSecret(path string) ([]byte, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -118,9 +118,9 @@ func OpenRegular(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// Unchanged reports whether the results of two calls of Stat describe the same file, without a write
-// between the calls. It compares the sizes, the modification times and, if known, the times at which the
-// attributes changed.
+// Unchanged reports whether was and is, the results of two calls of Stat, describe one file that was not
+// written between the calls. It compares the sizes, the modification times and, if known, the times at
+// which the attributes changed.
 func Unchanged(was, is fs.FileInfo) bool {
 	return os.SameFile(was, is) && is.Size() == was.Size() && is.ModTime().Equal(was.ModTime()) &&
 		statusTime(was) == statusTime(is)

@@ -1,13 +1,13 @@
-// Package kernel computes the dense products of training, which take nearly all of a model's time.
+// Package kernel computes the matrix products that take nearly all of the time of training.
 //
 // Matrices are row-major slices with a stride, the distance between rows in elements. The stride is at least
-// the number of columns. Element (i, j) of a is a[i*lda+j]. A slice may end with its last element.
+// the number of columns. Element (i, j) of a is a[i*lda+j]. A slice may end at the last matrix element.
 //
 //   - Functions panic if a slice is too short for its dimensions.
 //   - Functions write only to the elements of dst, which must not overlap the factors.
 //   - NaN and infinities propagate as in IEEE 754.
 //   - No function starts goroutines. Goroutines can divide dst by rows or columns.
-//   - Only [Packed] allocates, when it grows. Pooled memory is 1 MB for [AddATB], 50 kB for other products.
+//   - [Packed] allocates when it grows. Other products use pooled buffers: 1.2 MB for [AddATB], else 50 kB.
 //
 // # Row exactness
 //
@@ -15,13 +15,13 @@
 // depends only on its record and on public state, to the last bit. If rounding depended on other rows of a
 // batch, removing one record would change all contributions.
 //
-// So [MulBT], [MulAB], [Packed.Mul] and [SquaredNorms] guarantee row exactness on machines of one kind. A row
-// of the result depends only on the same row of a and on the other factor. It does not depend on the number,
-// order or place of rows computed together, on addresses, or on goroutines.
+// So [MulBT], [MulAB], [Packed.Mul] and [SquaredNorms] guarantee row exactness: a row of the result depends
+// only on the same row of a and on the other factor. It does not depend on the number, order or place of
+// rows computed together, on addresses, or on goroutines. All machines with AVX2 give the same row.
 //
-// The reason is that the order of operations on an element depends only on the dimensions n and k of the
-// other factor. A product whose blocks depend on the batch size would not be row exact. A dot product that
-// treats elements before an aligned address separately would not be row exact either.
+// Row exactness holds because the order of operations on an element depends only on the dimensions n and
+// k of the other factor. A product whose blocks depend on the batch size would not be row exact. A dot
+// product that treats elements before an aligned address separately would not be row exact either.
 //
 // # Depth
 //
@@ -33,10 +33,10 @@
 //
 // # Which to call
 //
-// For a factor that is used repeatedly, such as the weights of a layer, use [Packed]: pack it once per step
-// and multiply by it for every group of examples. Other functions can copy a factor in every call. From 50
-// rows on, a copy costs little. In assembly, MulBT copies nothing for n <= 16 and k >= 32. To sum weighted
-// rows, call AddATB with m = 1.
+// For a factor that is used repeatedly, such as the weights of a layer, use [Packed]: pack it once per
+// step and multiply by it for every group of examples. Other functions can copy a factor in every call.
+// If a has 50 rows or more, the copy costs little time. In assembly, MulBT copies nothing for n <= 16 and
+// k >= 32. To sum weighted rows, call AddATB with m = 1.
 //
 // # Assembly
 //
@@ -44,10 +44,10 @@
 // module in gen generates the assembly (go generate). On other machines, and for float64, the loops are
 // portable Go. Go code checks the dimensions in both cases.
 //
-// Matrix products have a second version for AVX-512, with vectors of twice the length. It gives the same bits
-// as AVX2, because the order of operations on an element is the same. So all machines with AVX2 are of one
-// kind. GODEBUG=cpu.avx512f=off selects AVX2, and cpu.avx2=off portable Go.
+// Matrix products have a second version for AVX-512, with vectors of twice the length. It gives the same
+// bits as AVX2, because the order of operations on an element is the same. GODEBUG=cpu.avx512f=off
+// selects AVX2, and cpu.avx2=off portable Go.
 //
 // Matrix products in assembly and in portable Go differ in the last bits: the assembly fuses multiplications
-// and additions, portable code does not. Functions on vectors and rows give equal bits.
+// and additions, portable code does not. Functions on vectors and rows give the same bits in both.
 package kernel

@@ -18,9 +18,9 @@ func Rectify[T Float](dst, src []T) {
 	}
 }
 
-// Gate sets dst[i] to src[i] where y[i] is positive, and to 0 elsewhere. This is the gradient of Rectify with
-// result y. For a NaN in y, the sign bit decides. All slices have equal length. The slices dst and src may
-// coincide.
+// Gate sets dst[i] to src[i] where y[i] is positive, and to 0 elsewhere. Gate is the backward pass of
+// Rectify, where y is the result of Rectify. A NaN in y counts as positive if its sign bit is 0. All
+// slices have equal length. The slices dst and src may coincide.
 func Gate[T Float](dst, y, src []T) {
 	match(len(y) == len(dst) && len(src) == len(dst))
 	done := whole[T](len(dst), 8)

@@ -182,11 +182,11 @@ func columns[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb, apart int
 	tile(dst, ldd, a, rs, cs, b, ldb, m, n, k, run, add)
 }
 
-// tile computes m x n elements of a product. It sums in chains whose length is the argument run.
+// tile computes m x n elements of a product.
 func tile[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n, k, run int, add bool) {
-	// The first chain is stored in dst, or added to dst if add is set. All other chains are added. Rounding
-	// every product explicitly prevents compilers from fusing operations in only some copies of the
-	// expression.
+	// A chain sums at most run products. The first chain is stored in dst, or added to dst if add is set. All
+	// other chains are added. Rounding every product explicitly prevents compilers from fusing operations in
+	// only some copies of the expression.
 	for from := 0; from < k; from += run {
 		depth := min(run, k-from)
 		left, right := a[from*cs:], b[from*ldb:]

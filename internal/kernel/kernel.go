@@ -80,8 +80,8 @@ func Descend[T Float](parameters []T, gradient []float64, decay, rate float64) (
 
 const distanceSums = 4
 
-// SquaredDistances sets dst[i] to the squared distance between x and row places[i] of rows. All paths give
-// equal bits.
+// SquaredDistances sets dst[i] to the squared distance between x and row places[i] of rows. Assembly and
+// Go give equal bits.
 func SquaredDistances(dst, x, rows []float32, ld int, places []int32) {
 	match(len(dst) == len(places))
 	for _, p := range places {
@@ -121,8 +121,8 @@ func SquaredDistances(dst, x, rows []float32, ld int, places []int32) {
 const distancesAtOnce = 32
 
 // MaxTaps sets best[c] to the largest value x[c+taps[t]] over t, and winner[c] to the first t with this
-// value. There are at most 256 taps. Comparison is by bits, so -0 is below 0, and positive NaN above
-// infinity.
+// value. There are 1 to 256 taps, in ascending order. Comparison is by bits, so -0 is below 0, and
+// positive NaN above infinity.
 func MaxTaps[T Float](best []T, winner []uint8, x []T, taps []int) {
 	checkTaps(len(best), winner, x, taps)
 	done := whole[T](len(best), 8)
@@ -270,9 +270,9 @@ func Scale[T Float](dst []T, factor T, src []T) {
 	}
 }
 
-// Gaussian replaces each inner product xz in products by the Gaussian kernel exp(-gamma |x-z|²). The argument
-// norm is |x|², and norms holds each |z|². A negative |x|² + |z|² - 2xz counts as 0. The exponential has a
-// relative error below 1e-7. The result is 0 if gamma |x-z|² is NaN or >= 87. All paths give equal bits.
+// Gaussian replaces each inner product xz in products by exp(-gamma |x-z|²). Here norm is |x|², and norms
+// holds each |z|². A negative |x|² + |z|² - 2xz counts as 0. The exponential has a relative error below
+// 1e-7. The result is 0 if gamma |x-z|² is NaN or >= 87. Assembly and Go give equal bits.
 func Gaussian(products []float32, norm float32, norms []float32, gamma float32) {
 	match(len(norms) == len(products))
 	if pathOf[float32]() > portable {

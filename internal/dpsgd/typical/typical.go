@@ -166,7 +166,7 @@ func Read(dir string, rows int) (Rows, error) {
 	return all, nil
 }
 
-// Section returns the figures of all rows as text of a report, or "" if there are none.
+// Section returns the figures of all rows as text, or "" if there are none. Row i has the name names[i].
 func (r Rows) Section(names []string) string {
 	var b strings.Builder
 	for i, f := range r {
@@ -177,7 +177,7 @@ func (r Rows) Section(names []string) string {
 	return b.String()
 }
 
-// AddTo adds one column per estimator to a table for readers, with the same rows as r.
+// AddTo adds one column per estimator to t. Row i of t must describe the same result as row i of r.
 func (r Rows) AddTo(t *table.Table) {
 	r.addColumns(t, func(e bayes.Estimator) string { return fmt.Sprintf("%s, %v", bayes.Column, e) })
 }

@@ -57,11 +57,11 @@ func sparse() {
 	finish()
 }
 
-// distances writes the assembly of SquaredDistances. Parameters count and k are multiples of 4.
+// distances writes the assembly of SquaredDistances.
 func distances() {
 	function("distances32", "func(sums, x, rows *float32, ld int, places *int32, count, k int)")
 	sums, rows, ld := parameter("sums"), parameter("rows"), parameter("ld")
-	places, count := parameter("places"), parameter("count")
+	places, count := parameter("places"), parameter("count") // count and k are multiples of 4
 	at, left := GP64(), GP64()
 	a, b, c, d := GP64(), GP64(), GP64(), GP64()
 	v, one, two, sumOne, sumTwo := YMM(), YMM(), YMM(), YMM(), YMM()
