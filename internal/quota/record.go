@@ -62,8 +62,8 @@ func Units(key rng.Key, private neighbours.Rows) ([]byte, error) {
 // ErrUnits matches the error of units that are new, or whose rows were changed.
 var ErrUnits = errors.New("quota: a unit was added or changed")
 
-// CheckUnits compares two results of Units. It returns ErrUnits unless before contains every hash in now. If
-// rows of a unit changed, its earlier votes could not be counted. Units may be missing: they vote no more.
+// CheckUnits compares two results of Units. It returns ErrUnits if a hash in now is missing in before. If
+// rows of a unit changed, its earlier votes could not be counted. Units may be missing in now.
 func CheckUnits(before, now []byte) error {
 	for ; len(now) > 0; now = now[unitSize:] {
 		for len(before) > 0 && slices.Compare(before[:unitSize], now[:unitSize]) < 0 {

@@ -73,8 +73,8 @@ func (s *Session) vote(ctx context.Context, questions []Question) ([]int64, erro
 	return counts, err
 }
 
-// ids identifies the noise of q, the question at index place of a session. Different questions never share
-// noise, even with the same ID or, after the loss of a journal, the same index.
+// ids identifies the noise of q, where place is the index of q in its session. Different questions never
+// share noise, even if ID and place are equal (for example after the loss of a journal).
 func (q Question) ids(place uint64) []uint64 {
 	hash := sha256.Sum256(q.Append(nil))
 	return []uint64{place, binary.LittleEndian.Uint64(hash[:]), binary.LittleEndian.Uint64(hash[8:])}

@@ -159,7 +159,7 @@ type finder struct {
 
 // find sets f.near to the units in [from, to) within the radius of each question. Products in float32
 // exclude only rows that are certainly too far. Distances of all other rows are computed in float64, in
-// one order of operations. So the result for a question depends on neither the other questions nor the
+// a fixed order of operations. So the result for a question depends on neither the other questions nor the
 // machine.
 func (f *finder) find(v *voters, p *panel, from, to int) {
 	n := len(p.questions)
@@ -199,14 +199,14 @@ func (f *finder) offer(q int, question Question, row voter) {
 	f.near[q] = append(near, row)
 }
 
-// floor returns a limit for row i. If the product of the row with a question, less the value in p.halves,
-// is below the limit, the row is outside the radius.
+// floor returns a limit for row i. If the product of the row with question q, minus p.halves[q], is below
+// the limit, the row is outside the radius of q, unless a float32 operation overflows or underflows.
 //
-// Proof. Let N and T be the squared norms of row and question, R the radius, P the exact product. The row
-// is inside if P - (T - R^2)/2 >= N/2. The computed product differs from P by at most (cols+8) 2^-24
-// (N+T)/2, because a sum of cols products has at most cols+1 roundings, and |a||b| <= (N+T)/2. The
-// conversion of halves and the subtraction round monotonically, by at most 2^-23 (N+T+R^2) together. The
-// limit subtracts more.
+// Proof. Let N and T be the squared norms of row and question, R the radius, and P the exact product. Let
+// h = (T - R^2)/2. The row is inside exactly if P - h >= N/2. The computed product differs from P by at most
+// (cols+8) 2^-24 (N+T)/2, because a sum of cols products has at most cols+1 roundings, and |a||b| <=
+// (N+T)/2. The roundings of h (to p.halves[q]) and of the difference are at most 2^-23 (N+T+R^2) together.
+// The limit is N/2 minus more than the sum of both bounds.
 func (v *voters) floor(i int, p *panel) float32 {
 	norm := v.norms[i]
 	return mathx.Below(norm/2 - float64(v.x.Cols+16)*0x1p-23*(norm+p.largest))

@@ -1,9 +1,10 @@
 // Package results divides a folder of results into two subfolders, public and private.
 //
-// DIR/public contains exactly the files that may be published. Such files are charged, have secret noise, and
-// contain no paths of this machine, no running times on private rows and no private numbers. All other files
-// are in DIR/private, which only its owner can open: keys, votes, ledgers and the configuration of the run.
-// Results that must not be published, such as results of a seeded run, are in DIR/private/results.
+// DIR/public contains exactly the files that may be published. Their cost is charged to a ledger, and their
+// noise is secret. They contain no paths of this machine, no running times on private rows and no private
+// numbers. All other files are in DIR/private, which only its owner can open: keys, votes, ledgers and the
+// configuration of the run. Results that must not be published, such as results of a seeded run, are in
+// DIR/private/results.
 package results
 
 import (
@@ -45,8 +46,8 @@ func (f Folder) join(half string, names []string) string {
 // then all other files.
 func (f Folder) Config() string { return f.Private("config.json") }
 
-// Strangers returns the files of a folder that has no configuration, except a key, an empty lock and
-// temporary files. For a folder with a configuration it returns nil.
+// Strangers returns nil if the folder has a configuration. Otherwise it returns all files except the key, an
+// empty lock and temporary files.
 func (f Folder) Strangers() (paths []string, err error) {
 	begun, err := durable.Exists(f.Config())
 	if err != nil || begun {
@@ -77,8 +78,7 @@ func (f Folder) Strangers() (paths []string, err error) {
 // ErrReleased matches errors that refuse a second release.
 var ErrReleased = errors.New("results: something was released")
 
-// Released returns the error for a file at path that another run released. The argument clause completes the
-// text "... was released, and".
+// Released returns the error for a file that another run released: "PATH was released, and CLAUSE".
 func Released(path, clause string) error {
 	return &fault.Error{What: fmt.Sprintf("%s was released, and %s", path, clause),
 		Why: "a second release would spend a second budget on the same people, and no ledger would contain both",
@@ -256,8 +256,8 @@ func (f Folder) ReadJSON(name, schema string, v any) error {
 	return nil
 }
 
-// WriteAccount writes the charges of one row of the results. In a seeded run, the file name begins with
-// "seeded-", because the content does not show the seed.
+// WriteAccount writes the charges of one row of the results. If seeded is true, the file name begins with
+// "seeded-", because account does not show whether the run is seeded.
 func (f Folder) WriteAccount(name string, seeded bool, account any) error {
 	if seeded {
 		name = "seeded-" + name

@@ -49,7 +49,7 @@ func ClassRows(labels []int, classes int) []int {
 	return rows
 }
 
-// MeanRecall returns the mean over runs of each class's recall, or nil if a run has no recalls.
+// MeanRecall returns the mean recall of each class over runs, or nil if a run has no recalls.
 func MeanRecall(runs [][]float64) []float64 {
 	out := make([]float64, len(runs[0]))
 	for _, recall := range runs {

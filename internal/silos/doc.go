@@ -8,15 +8,15 @@
 //
 // # Guarantee
 //
-// The votes of a unit depend on rows of this unit and on public rows. So the sum of the counts of silos that
-// share no unit equals the counts of one table with all rows, bit for bit, and the release has the cost of
-// [neighbours.NearestQuestions]. If up to K silos may count one unit, K units are charged
-// ([accountant.Group]). Release refuses several silos unless K is declared, or keyed hashes of units show
-// that no unit is in two silos (package manifest).
+// The votes of a unit depend on rows of this unit and on public rows. If silos share no unit, the sum of
+// their counts equals the counts of one table with all rows, bit for bit. The release then has the cost of
+// [neighbours.NearestQuestions]. If up to K silos may count one unit, the release is charged for a group
+// of K units ([accountant.Group]). Release refuses several silos unless K is declared, or keyed hashes of
+// units show that no unit is in two silos (package manifest).
 //
 // # Caveats
 //
 // A silo's file is as private as its rows. The party that runs Release sees the counts without noise. Hashes
-// show only that the listed units differ. Release trusts the counts of each silo: if units voted more often
-// than the terms allow, it detects only impossible counts and a manifest with another number of units.
+// show that no unit is in two lists, but not that a list is true. Release trusts the counts of each silo. It
+// refuses only impossible counts, and a manifest whose number of units does not fit the counts.
 package silos
