@@ -42,7 +42,7 @@ const (
 	perStudent     = 3.0  // s, on images; a third of this on other rows
 	perOffered     = 3e-9 // s per pair of a row and a question
 	perLabel       = 3e-3 // s per label that students are compared on
-	bytesOfProcess = 2e8
+	bytesOfProcess = 1e8
 )
 
 // Outline returns the plan of Compare. It reads only the shape of the task, and writes nothing.
@@ -152,7 +152,10 @@ func (c Config) outlineModels(add addStep, data float64) error {
 	rows, classes := float64(shape.Records), float64(len(c.Task.Classes))
 	size := rows * float64(columns)
 	bytes := data
-	if images || columns > shape.Columns { // features are not the rows themselves
+	switch {
+	case images && c.named == "": // packed, and those of the test rows
+		bytes += 2 * (size + float64(c.Task.Test.Len()*columns))
+	case images || columns > shape.Columns: // features are not the rows themselves
 		bytes += 4 * size
 	}
 	if images && c.wants(DPSGD, NonPrivate) {
