@@ -30,6 +30,11 @@ func TestWriteFileReplacesWhollyOrNotAtAll(t *testing.T) {
 	require.Equal(t, "new", string(testkit.Must(os.ReadFile(path))))
 	secret := testkit.Must(durable.ReadSecret(path)) // refuses what others may read
 	require.Equal(t, "new", string(secret))
+	long := make([]byte, 1<<16)
+	require.NoError(t, durable.WriteBytes(path, 0o600, long))
+	require.Equal(t, long, testkit.Must(durable.ReadSecret(path)))
+	require.NoError(t, durable.WriteBytes(path, 0o600, append(long, 0)))
+	require.ErrorContains(t, testkit.Err(durable.ReadSecret(path)), "more than 65536 bytes")
 
 	require.Len(t, testkit.Must(os.ReadDir(dir)), 1, "a temporary file was left behind")
 }

@@ -3,6 +3,7 @@ package durable
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,8 +12,10 @@ import (
 // ErrExposed matches the error for a secret file that another user could have read or written.
 var ErrExposed = errors.New("durable: not this user's alone")
 
+const mostSecret = 1 << 16
+
 // ReadSecret reads a regular file that only the owner can read and write. If other users can open the file or
-// own it, or if it is not a regular file, the error matches [ErrExposed]. ReadSecret reads at most 4 KiB.
+// own it, or if it is not a regular file, the error matches [ErrExposed]. A file above 64 KiB is an error.
 func ReadSecret(path string) ([]byte, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -36,13 +39,11 @@ func ReadSecret(path string) ([]byte, error) {
 	if err := errors.Join(Exposed(path, opened), Readable(path, opened)); err != nil {
 		return nil, fmt.Errorf("%w: %s %w", ErrExposed, path, err)
 	}
-	const most = 1 << 12
-	text := make([]byte, most)
-	n, err := f.Read(text)
-	if n == 0 && err != nil && opened.Size() > 0 {
-		return nil, err
+	text, err := io.ReadAll(io.LimitReader(f, mostSecret+1))
+	if err == nil && len(text) > mostSecret {
+		err = fmt.Errorf("durable: %s has more than %d bytes", path, mostSecret)
 	}
-	return text[:n], nil
+	return text, err
 }
 
 // PrivateFolder makes a folder for secrets, and missing parent folders. If the folder exists, it must
