@@ -1,11 +1,11 @@
-// Package template fills texts and pages of the program with values. The language is a part of that of
-// text/template, without chains of commands and without methods of values. Package text/template calls
-// methods by name, so the linker would keep every exported method of the program.
+// Package template fills texts and pages of the program with values. It accepts a subset of the syntax of
+// text/template, without pipelines and without methods of values. Package text/template calls methods by
+// name, so the linker would keep every exported method of the program.
 //
 //	t, err := template.HTML("page", "{{range .Rows}}<p>{{short .}}{{end}}", template.Funcs{"short": short})
 //	text, err := t.Fill("page", values)
 //
-// A name that the values do not have is an error, also in a map.
+// If a text uses a struct field or map key that does not exist, Fill returns an error.
 package template
 
 import (
@@ -17,7 +17,7 @@ import (
 	"text/template/parse"
 )
 
-// Funcs holds functions by name. A second result is an error.
+// Funcs holds functions by name. A function returns a value, or a value and an error.
 type Funcs map[string]any
 
 // Markup is text that is not escaped.
@@ -30,14 +30,14 @@ type Template struct {
 	escape *strings.Replacer
 }
 
-// Text parses text, and the texts that it defines.
+// Text parses text and its {{define}} blocks.
 func Text(name, text string, funcs Funcs) (*Template, error) {
 	t := &Template{map[string]*parse.Tree{}, builtins(), strings.NewReplacer()}
 	maps.Copy(t.funcs, funcs)
 	return t, t.Add(name, text)
 }
 
-// HTML is like [Text] but escapes values, for text and quoted attributes outside of scripts.
+// HTML is like [Text], but values are escaped for HTML text and quoted attributes, and not for scripts.
 func HTML(name, text string, funcs Funcs) (*Template, error) {
 	t, err := Text(name, text, funcs)
 	t.escape = strings.NewReplacer("\x00", "\uFFFD", `"`, "&#34;", "&", "&amp;", "'", "&#39;", "+", "&#43;", "<", "&lt;", ">", "&gt;")

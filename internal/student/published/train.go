@@ -15,7 +15,7 @@ import (
 	"github.com/pate-go/pate/student"
 )
 
-// Config configures the training of a student. All fields are public.
+// Config configures the training of a student. No field holds private data.
 type Config struct {
 	Schema     *dataset.Schema        // how the pool was read
 	Pool       dataset.Pool           // public rows

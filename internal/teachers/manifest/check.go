@@ -205,10 +205,10 @@ func (s stoppable) Read(p []byte) (int, error) {
 	return s.r.Read(p)
 }
 
-// Join writes the manifests in the files paths as one manifest. The argument r is the result of [Check] for
-// the same paths. The argument checked gives the numbers of teachers and classes, and the hash of the
-// votes. Join stores this hash only as an HMAC under the salt. With the zero Salt, Join records no hash,
-// because a hash without a key would reveal a small vote matrix.
+// Join merges the manifest files at the given paths and writes one manifest to w. The argument r is the
+// result of [Check] for the same paths. The argument checked gives the numbers of teachers and classes, and
+// the hash of the votes. Join stores this hash only as an HMAC under the salt. With the zero Salt, Join
+// records no hash, because a hash without a key would reveal a small vote matrix.
 func Join(ctx context.Context, w io.Writer, paths []string, r *Report, checked *votes.Report, salt Salt) error {
 	head := r.Head
 	head.Teachers, head.Classes, head.Votes = checked.Teachers, checked.Classes, ""
@@ -242,8 +242,8 @@ func Join(ctx context.Context, w io.Writer, paths []string, r *Report, checked *
 var errOtherSalt = errors.New("manifest: the salt is not the salt of the manifests")
 
 // Findings reports whether the silos are disjoint. If checked is not nil, it also compares the manifest
-// with the numbers of teachers and classes in checked. If salt is not zero either, it compares the keyed
-// hashes of the votes (see [Join]).
+// with the numbers of teachers and classes in checked. If checked is not nil and salt is not zero, it also
+// compares the keyed hashes of the votes (see [Join]).
 func (r *Report) Findings(checked *votes.Report, salt Salt) []votes.Finding {
 	out := []votes.Finding{r.disjoint()}
 	if checked == nil {

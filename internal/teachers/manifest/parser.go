@@ -78,8 +78,7 @@ func (p *parser) list(open, end byte, element func()) {
 	}
 }
 
-// object reads an object and returns its keys. For each key, fields has a pointer to the value or a func()
-// that reads it.
+// object reads a JSON object. The entry fields[key] points to the value or is a func() that reads the value.
 func (p *parser) object(where string, fields map[string]any) (seen map[string]bool) {
 	seen = map[string]bool{}
 	p.list('{', '}', func() {

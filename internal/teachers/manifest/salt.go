@@ -67,7 +67,7 @@ func (s Salt) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 
 func (s Salt) LogValue() slog.Value { return slog.StringValue(redacted) }
 
-// The input of MAC starts with one of these numbers, so that inputs of different methods are never equal.
+// Each method of Salt starts its HMAC input with its own number. So inputs of two methods always differ.
 const (
 	domainID     = 0
 	domainRecord = 1

@@ -10,8 +10,9 @@
 // holds if one unit is replaced under the same unit id. If its id changes too, the votes of two teachers
 // may change. Everything else that Run returns, prints or writes depends only on public rows, the job and
 // constants. This includes the features, the classes, the number of teachers, the learner and the manifest.
-// Hashes of the private rows and of the votes stay in the secrets folder. So two manifests do not reveal
-// whether the rows have changed.
+// The name of a part file is an exception: it holds a keyed hash of the file. Other hashes of the private
+// rows and of the votes stay in the secrets folder and part files. So two manifests do not reveal whether
+// the rows have changed.
 //
 // # Caveats
 //

@@ -151,8 +151,8 @@ func (l mixedForest) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.R
 // defaultTeachers is the number of teachers if the number of private units is not public.
 const defaultTeachers = 100
 
-// TeachersFor returns the number of teachers for n private units, about max(2 sqrt(n), min(200, n/20)). The
-// number n (argument units) must be public.
+// TeachersFor returns the number of teachers, about max(2 sqrt(units), min(200, units/20)). The argument
+// units is the number of private units, and must be public.
 func TeachersFor(units int) int {
 	// At equal noise, and if most teachers agree, the number of answers grows with the square of the number
 	// of teachers. On development splits at epsilon 2, 200 teachers give more right answers than 100
@@ -183,7 +183,7 @@ func DefaultFeatures(kind dataset.Kind, image dataset.Shape, learner string) str
 
 // DefaultLearner returns the default learner, and the reason as text. For tables it is Forest. On development
 // splits of letter, optdigits, abalone, Adult and Diabetes, kernel ridge is better than Forest by a point or
-// two. But on tables with long tails or rare classes it is ten points worse.
+// two. But on tables with long tails or rare classes, kernel ridge is ten points worse.
 func DefaultLearner(table bool, image dataset.Shape) (learner, reason string) {
 	switch {
 	case table:

@@ -25,7 +25,7 @@ import (
 // Schema is the version of the JSON form of a [Result].
 const Schema = "pate.train/1"
 
-// Result describes the trained teachers. It is public.
+// Result describes the trained teachers. Only the name PartFile depends on private rows, by a keyed hash.
 type Result struct {
 	Schema   string               `json:"schema"`
 	Teachers int                  `json:"teachers"`
@@ -40,7 +40,7 @@ type Result struct {
 	Votes    string               `json:"votes"`
 	Manifest string               `json:"manifest"`
 	Seeded   bool                 `json:"seeded,omitempty"`
-	// Part is set if only some teachers were trained. [Merge] writes the file Out later.
+	// Part is set if only some teachers were trained. Then [Merge] writes the votes file later.
 	Part     string `json:"part,omitempty"`
 	PartFile string `json:"part_file,omitempty"`
 }
