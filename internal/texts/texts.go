@@ -25,8 +25,8 @@ const (
 	sampled  = 5_000  // public texts from which directions are computed
 )
 
-// Length is the Euclidean length of the features of a text that has known words. A numeric column has a
-// standard deviation of about 1, so a text counts as much as Length*Length numeric columns.
+// Length is the Euclidean length of the features of a text that has known words. Length*Length numeric
+// columns with mean 0 and standard deviation 1 have this root mean square length.
 const Length = 4
 
 // Words iterates over the words of a text in lower case: maximal runs of 2 to 40 Unicode letters and numbers.
@@ -60,8 +60,8 @@ type entry struct {
 	weight float64
 }
 
-// Fit returns the space of public texts. It contains each word that occurs in at least two texts, up to a
-// maximum number of most frequent words.
+// Fit returns the space of the words that occur in at least two public texts. If there are more than 10,000
+// of these words, the space keeps the 10,000 that occur in the most texts.
 func Fit(public []string) (*Space, error) {
 	in := map[string]int{}
 	for _, text := range public {

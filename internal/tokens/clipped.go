@@ -28,11 +28,11 @@ type ClippedConfig struct {
 //
 //	exp((base_t + sum_i clip(l_i(t) - r_i(t), -C, C)/Teachers)/Temperature),
 //
-// where C is Clip, l_i(t) is the log-probability of t by teacher i, and r_i(t) is a reference value. Each
-// clipped difference is rounded to a multiple of Clip/Steps. With the public model's log-probabilities as
-// base and as every r_i, it is InvisibleInk (Vinod, Pillutla, Thakurta 2025). Without base and with r_i =
-// max_t l_i(t) - C, it is the method of Amin et al. 2024. The list must be a function of public data. A list
-// of the tokens that the teachers find likely would reveal private texts.
+// where C is Clip, base_t is a public value or 0, l_i(t) is the log-probability of t by teacher i, and
+// r_i(t) is a reference value. Each clipped difference is rounded to a multiple of Clip/Steps. InvisibleInk
+// (Vinod, Pillutla, Thakurta 2025) sets base_t and all r_i(t) to the public model's log-probability of t.
+// Amin et al. 2024 set base_t = 0 and r_i(t) = max_s l_i(s) - C. The list must be a function of public data.
+// A list of the tokens that the teachers find likely would reveal private texts.
 type Clipped struct {
 	cfg       ClippedConfig
 	perStep   float64 // grid steps in a unit of log-probability

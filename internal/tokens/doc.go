@@ -13,10 +13,10 @@
 //
 // # Guarantee
 //
-// The event of a mechanism charges a whole run: all queries that the caps allow, answered or not. One record
-// must affect only one teacher, the same for all questions. So a record changes at most one vote or one
-// contribution for each question. Each token of a generated text is one query, also the stop token. All noise
-// is exact integer noise.
+// The event of a mechanism charges a whole run: all queries that the caps allow, answered or not. Each
+// record must affect only one teacher. This teacher must not vary between questions. So a record changes at
+// most one vote or one contribution for each question. Each token of a generated text is one query, also the
+// stop token. All noise is exact integer noise.
 //
 // # Caveats
 //

@@ -10,8 +10,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// GNMax answers with the token of the largest count plus discrete Gaussian noise. The answer has the same
-// distribution as with [aggregate.GNMax] on a histogram of all tokens. The lowest token wins a tie.
+// GNMax adds discrete Gaussian noise to the count of each token, and answers with the token of the largest
+// sum. The answer has the same distribution as with [aggregate.GNMax]. The lowest token wins a tie.
 type GNMax struct {
 	dense   *aggregate.GNMax
 	noise   *rng.DiscreteGaussian
