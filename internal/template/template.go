@@ -1,6 +1,6 @@
 // Package template fills texts and pages of the program with values. It accepts a subset of the syntax of
-// text/template, without pipelines and without methods of values. Package text/template calls methods by
-// name, so the linker would keep every exported method of the program.
+// text/template, without chained pipelines and without methods of values. Package text/template calls methods
+// by name, so the linker would keep every exported method of the program.
 //
 //	t, err := template.HTML("page", "{{range .Rows}}<p>{{short .}}{{end}}", template.Funcs{"short": short})
 //	text, err := t.Fill("page", values)
