@@ -219,28 +219,25 @@ func shortDecimal(cell string) (v float64, short bool) {
 	if cell != "" && (cell[0] == '-' || cell[0] == '+') {
 		digits = cell[1:]
 	}
-	if len(digits) > 16 {
-		return 0, false
-	}
-	whole, point, n := uint64(0), -1, len(digits)
-	for i := range len(digits) {
-		c := digits[i] - '0'
-		if c > 9 {
-			if digits[i] != '.' || point >= 0 {
-				return 0, false
-			}
-			point, n = i, n-1
-			continue
+	whole, point := uint64(0), -1
+	for i := range min(len(digits), 17) {
+		switch c := digits[i] - '0'; {
+		case c <= 9:
+			whole = 10*whole + uint64(c)
+		case digits[i] == '.' && point < 0:
+			point = i
+		default:
+			return 0, false
 		}
-		whole = 10*whole + uint64(c)
+	}
+	n, after := len(digits), 0
+	if point >= 0 {
+		n, after = n-1, n-1-point
 	}
 	if n < 1 || n > 15 {
 		return 0, false
 	}
-	if v = float64(whole); point >= 0 {
-		v /= math.Pow10(n - point)
-	}
-	if cell[0] == '-' {
+	if v = float64(whole) / math.Pow10(after); cell[0] == '-' {
 		v = -v
 	}
 	return v, true

@@ -23,42 +23,8 @@ const maxNumbers = 1 << 30
 
 // contentNames names a row by a hash of its content and the number of equal rows before it.
 type contentNames struct {
-	slots []contentSlot // a hash table with open addresses; at most half of it is used
-	used  int
-	raw   []byte
-}
-
-type contentSlot struct {
-	hash   [16]byte
-	copies int64 // 0 if the slot is free
-}
-
-func (c *contentNames) slot(hash [16]byte) *contentSlot {
-	at := binary.LittleEndian.Uint64(hash[:])
-	for ; ; at++ {
-		if s := &c.slots[at%uint64(len(c.slots))]; s.copies == 0 || s.hash == hash {
-			return s
-		}
-	}
-}
-
-// count returns the number of equal hashes so far.
-func (c *contentNames) count(hash [16]byte) int64 {
-	if 2*c.used >= len(c.slots) {
-		old := c.slots
-		c.slots = make([]contentSlot, max(1<<10, 2*len(old)))
-		for _, s := range old {
-			if s.copies > 0 {
-				*c.slot(s.hash) = s
-			}
-		}
-	}
-	s := c.slot(hash)
-	if s.hash = hash; s.copies == 0 {
-		c.used++
-	}
-	s.copies++
-	return s.copies
+	copies map[[16]byte]int64
+	raw    []byte
 }
 
 func (c *contentNames) unit(row []float64, label string) (unit, group string) {
@@ -72,9 +38,13 @@ func (c *contentNames) unit(row []float64, label string) (unit, group string) {
 }
 
 func (c *contentNames) name(hash [16]byte) (unit, group string) {
+	if c.copies == nil {
+		c.copies = map[[16]byte]int64{}
+	}
+	c.copies[hash]++
 	text := hex.AppendEncode(append(make([]byte, 0, 64), "content/"...), hash[:])
 	end := len(text)
-	unit = string(strconv.AppendInt(append(text, '/'), c.count(hash), 10))
+	unit = string(strconv.AppendInt(append(text, '/'), c.copies[hash], 10))
 	return unit, unit[:end]
 }
 

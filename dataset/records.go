@@ -83,36 +83,34 @@ func (r *rowReader) fill() {
 
 // record returns the next lines that together have an even number of quotes.
 func (r *rowReader) record() (text string, quoted bool, err error) {
-	at, open := 0, false
 	r.line = r.lines + 1
-	for at == 0 || open {
-		n := strings.IndexByte(r.text[at:], '\n')
-		if max(n, 0)+at > maxRecord || n < 0 && len(r.text) > maxRecord {
-			err := fmt.Errorf("a row is longer than %d bytes (a quote that is never closed?)", maxRecord)
-			return "", false, failed(r.path, "cannot be read", err)
-		}
+	for at, open := 0, false; ; {
+		n := strings.IndexByte(r.text[at:], '\n') + 1
+		last := n == 0
 		switch {
-		case n < 0 && r.end == nil:
+		case last && r.end == nil && len(r.text) <= maxRecord:
 			r.fill()
 			continue
-		case n < 0 && !errors.Is(r.end, io.EOF):
+		case last && r.end != nil && !errors.Is(r.end, io.EOF):
 			return "", false, failed(r.path, "cannot be read", r.end)
 		case r.text == "":
 			return "", false, io.EOF
-		case n < 0 && at == len(r.text):
-			open = false
-			continue
-		case n < 0:
-			n = len(r.text) - at - 1
+		case last:
+			n = len(r.text) - at
 		}
-		if line := r.text[at : at+n+1]; strings.IndexByte(line, '"') >= 0 {
-			quoted, open = true, open != (strings.Count(line, `"`)%2 == 1)
+		if at+n > maxRecord+1 || last && at+n > maxRecord {
+			err := fmt.Errorf("a row is longer than %d bytes (a quote that is never closed?)", maxRecord)
+			return "", false, failed(r.path, "cannot be read", err)
 		}
-		at += n + 1
-		r.lines++
+		if quotes := strings.Count(r.text[at:at+n], `"`); quotes > 0 {
+			quoted, open = true, open != (quotes%2 == 1)
+		}
+		at, r.lines = at+n, r.lines+1
+		if !open || n == 0 {
+			text, r.text = r.text[:at], r.text[at:]
+			return text, quoted, nil
+		}
 	}
-	text, r.text = r.text[:at], r.text[at:]
-	return text, quoted, nil
 }
 
 func (r *rowReader) next() (row, error) {

@@ -68,7 +68,8 @@ func compare(cmd *cobra.Command, g *shell.Globals, f compareFlags) error {
 		f.Split = string(dataset.FullTest) // the default split scores a tenth of the test images
 	}
 	f.WarnUnits(g)
-	task, err := f.task(f.DeltaGate(g, cmd, "private units"))
+	gate, _ := f.DeltaGate(g, cmd, "private units", 0)
+	task, err := f.task(gate)
 	if err != nil {
 		return err
 	}

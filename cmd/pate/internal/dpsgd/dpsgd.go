@@ -254,7 +254,7 @@ func (f *ownFlags) check(given func(string) bool, size int) error {
 }
 
 func (f *dpsgdFlags) task(cmd *cobra.Command, g *shell.Globals) (dataset.Task, *dataset.Schema, error) {
-	gate, err := deltaGate(cmd, g, &f.data, f.ledger, f.size)
+	gate, err := f.data.DeltaGate(g, cmd, "private records", f.size)
 	if err != nil {
 		return dataset.Task{}, nil, err
 	}
@@ -265,19 +265,6 @@ func (f *dpsgdFlags) task(cmd *cobra.Command, g *shell.Globals) (dataset.Task, *
 	pair := f.data.Pair(f.own.public, f.own.publicLabels, f.unitName, f.own.accept)
 	task, schema, _, err := shell.PrivateTask(g, &pair, f.own.private, true)
 	return task, schema, err
-}
-
-// deltaGate refuses a --delta that is too large for size records. If size is 0, it returns data.DeltaGate.
-func deltaGate(cmd *cobra.Command, g *shell.Globals, data *shell.DataFlags, ledger string, size int) (func(int, bool) error, error) {
-	const noun = "private records"
-	switch gate := data.DeltaGate(g, cmd, noun); {
-	case ledger != "" || gate == nil: // a ledger has its own delta
-		return nil, nil
-	case size > 0:
-		return nil, shell.CheckDelta(g.Delta, size, noun)
-	default:
-		return gate, nil
-	}
 }
 
 func (f *dpsgdFlags) where() (string, error) {

@@ -115,7 +115,7 @@ func (f *tuneFlags) run(cmd *cobra.Command, g *shell.Globals) error {
 			return err
 		}
 	}
-	gate, err := deltaGate(cmd, g, &f.data, f.ledger, f.size)
+	gate, err := f.data.DeltaGate(g, cmd, "private records", f.size)
 	if err != nil {
 		return err
 	}

@@ -120,25 +120,26 @@ func (f *DataFlags) WarnUnits(g *Globals) {
 	}
 }
 
-// DeltaGate returns a function that checks --delta while a table of private units is read (see [CheckDelta]).
-// The function is nil without --delta, and with --quick.
-func (f *DataFlags) DeltaGate(g *Globals, cmd *cobra.Command, noun string) func(units int, all bool) error {
-	if !cmd.Flags().Changed("delta") || f.Quick { // a quick run uses a tenth of the units
-		return nil
+// DeltaGate checks --delta for a declared number of units (see [CheckDelta]). It returns a function that checks
+// --delta while a table of private units is read, or nil without --delta, with a ledger, and with --quick.
+func (f *DataFlags) DeltaGate(g *Globals, cmd *cobra.Command, noun string, size int) (func(units int, all bool) error, error) {
+	ledger := cmd.Flag("ledger") // a ledger has its own delta, and a quick run has a tenth of the units
+	if !cmd.Flags().Changed("delta") || f.Quick || ledger != nil && ledger.Changed {
+		return nil, nil
 	}
 	return func(units int, all bool) error {
 		err := CheckDelta(g.Delta, units, noun)
 		var refused *CommandError
-		switch {
-		case all || !errors.As(err, &refused):
+		if all || !errors.As(err, &refused) {
 			return err
-		case f.Split == string(dataset.Development): // has fewer private units
+		}
+		if f.Split == string(dataset.Development) { // has fewer private units
 			return nil
 		}
 		refused.What = fmt.Errorf("delta %g must be below 1/n, and n, the number of %s, is at least %d", g.Delta, noun, units)
 		refused.Fix = "omit --delta: its default follows from n"
 		return refused
-	}
+	}, CheckDelta(g.Delta, size, noun)
 }
 
 func (f *DataFlags) Task(g *Globals, accept func(units int, all bool) error) (dataset.Task, error) {
@@ -161,21 +162,18 @@ func (f *DataFlags) TaskOf(opt dataset.Options) (dataset.Task, error) {
 		}
 	}
 	data, err := namedsets.Open(f.Data, opt)
-	if refused != nil {
-		return dataset.Task{}, refused
-	}
-	if err != nil {
+	if err != nil && refused == nil {
 		return dataset.Task{}, cmp.Or(f.wrongKind(), FaultError(err, "data"))
 	}
-	task, err := data.Task(dataset.Protocol(f.Split))
+	var task dataset.Task
+	if err == nil {
+		task, err = data.Task(dataset.Protocol(f.Split))
+	}
 	if err == nil && f.Quick {
 		task.Private, err = task.Private.Sample(0.1)
 	}
-	if refused != nil {
-		return dataset.Task{}, refused
-	}
 	if err != nil {
-		return dataset.Task{}, FaultError(err, "data")
+		return dataset.Task{}, cmp.Or(refused, FaultError(err, "data"))
 	}
 	return task, nil
 }

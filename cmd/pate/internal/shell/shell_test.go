@@ -61,11 +61,13 @@ func TestTargetsAreSwept(t *testing.T) {
 func TestALargeDeltaIsRefusedEarly(t *testing.T) {
 	g, cmd := &Globals{}, &cobra.Command{}
 	cmd.Flags().Float64Var(&g.Delta, "delta", 0.01, "")
-	require.Nil(t, (&DataFlags{}).DeltaGate(g, cmd, "units"), "the default follows from the units")
+	gate := testkit.Must((&DataFlags{}).DeltaGate(g, cmd, "units", 1000))
+	require.Nil(t, gate, "the default follows from the units")
 	require.NoError(t, cmd.Flags().Set("delta", "0.01"))
-	require.Nil(t, (&DataFlags{Quick: true}).DeltaGate(g, cmd, "units"))
+	require.Nil(t, testkit.Must((&DataFlags{Quick: true}).DeltaGate(g, cmd, "units", 0)))
+	require.ErrorContains(t, testkit.Err((&DataFlags{}).DeltaGate(g, cmd, "units", 1000)), "must be below 1/1000")
 	for split, early := range map[dataset.Protocol]bool{dataset.Literature: true, dataset.Development: false} {
-		gate := (&DataFlags{Split: string(split)}).DeltaGate(g, cmd, "units")
+		gate := testkit.Must((&DataFlags{Split: string(split)}).DeltaGate(g, cmd, "units", 99))
 		require.NoError(t, gate(99, true))
 		require.NoError(t, gate(99, false))
 		require.ErrorContains(t, gate(100, true), "must be below 1/100, where 100 is the number of units")
