@@ -55,8 +55,8 @@ type LabelOptions struct {
 
 // Label releases labels from votes and writes the labels to LabelOptions.Out. Label first audits the votes. A
 // finding that would invalidate epsilon, such as one teacher voting twice, is a [*fault.Error]. Label then
-// plans from public numbers and, if needed, a pilot. If no plan gives enough labels with MinAccuracy, no
-// label is charged. In this case the [*fault.Error] contains a remedy and wraps a [*plan.NoPlanError].
+// plans from public numbers and from the pilot, if there is one. If no plan gives enough labels with
+// MinAccuracy, no label is charged. The [*fault.Error] then has a remedy and wraps a [*plan.NoPlanError].
 func Label(ctx context.Context, v *votes.Source, o LabelOptions) (Labels, error) {
 	file, err := o.file(o.Out)
 	if err != nil {
@@ -206,8 +206,8 @@ func (b Budget) file(out string) (run.File, error) {
 	return run.File{Path: b.Ledger, New: made, Expect: expect, Warn: b.Warn}, nil
 }
 
-// Verify checks the ledger at path and returns a summary. A damaged ledger is an error, and so is a ledger
-// that lacks entries whose hashes are stored elsewhere.
+// Verify checks the ledger at path and returns a summary. A damaged ledger is an error. It is also an error
+// if the ledger lacks a line whose hash is stored in another file (see [run.ReadHeads]).
 func Verify(path string) (ledger.Summary, error) {
 	known, err := run.ReadHeads(path)
 	if err != nil {

@@ -23,7 +23,8 @@ type PublishOptions struct {
 	// Method is the way to learn from private rows: "nearest" (every unit votes on the public rows nearest to
 	// it), "sample" (the nearest units of a random sample vote), "pate" (teachers vote) or "dpsgd" (one
 	// linear model is trained). The default "auto" means "pate" if Teachers, Learner, TeacherAccuracy or
-	// MinAccuracy is set, and else "nearest" if Ranges is set. Otherwise Publish chooses by public numbers.
+	// MinAccuracy is set. Otherwise "auto" means "nearest" if Ranges is set. If Public is set, Publish then
+	// chooses a method by public numbers.
 	Method string
 	// Size is the approximate number of private units if this number is public, or 0 if it is secret. All
 	// methods except "pate" require Size. For "pate", Size determines the number of teachers. For other
@@ -75,7 +76,7 @@ type Published struct {
 // [*plan.NoPlanError].
 //
 // A second call with the same options resumes an interrupted run, with the same noise and at no further cost.
-// For a complete run, Publish compares the files with the ledger. If the folder has a different run, the
+// For a complete run, Publish compares the files with the ledger. If o.Out contains a different run, the
 // error is [run.ErrOtherRun].
 func Publish(ctx context.Context, o PublishOptions) (Published, error) {
 	c := publish.Config{Settings: publish.Settings{Private: o.Private, Public: o.Public, Reading: o.Reading,

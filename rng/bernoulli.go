@@ -53,7 +53,7 @@ func bernoulliExpFrom(s *Stream, u uint64, x exponent, exact func() (p, q *big.I
 	}
 }
 
-// bernoulliExpBig returns the same result as bernoulliExp, in exact arithmetic and for every x.
+// bernoulliExpBig returns the result of bernoulliExp for x = p/q, in exact arithmetic.
 func bernoulliExpBig(s *Stream, exact func() (p, q *big.Int)) bool {
 	p, q := exact()
 	for ; p.Cmp(q) >= 0; p.Sub(p, q) {

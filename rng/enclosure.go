@@ -63,10 +63,9 @@ type law interface {
 	tails(prec uint) []interval
 }
 
-// guard is the number of extra bits of intermediate results. Terms below 2^-(prec+spare) are omitted.
 const (
-	guard = 64
-	spare = 16
+	guard = 64 // number of extra bits of intermediate results
+	spare = 16 // lists of weights or tails end with a number below 2^-(prec+spare)
 )
 
 // halfGaussian is the law P[X = k] proportional to exp(-k^2/(2 s^2)), k = 0, 1, ..., for s = num/2^shift.
@@ -110,8 +109,8 @@ func (l halfGaussian) tails(prec uint) []interval {
 	return append(tails, interval{new(big.Int), quoUp(new(big.Int), rest.Lsh(rest, prec), all.lo)})
 }
 
-// gaussianWeights returns the weights w[k] = q^(k^2) and the ratio of the next weight to the last. The last
-// is below 2^(stop-work). All numbers are scaled by 2^work. The function round divides by 2^work, in place.
+// gaussianWeights returns w[k] = q^(k^2) for k = 0..K, and ratio = w[K+1]/w[K]. The last weight w[K] is below
+// 2^(stop-work). All numbers are scaled by 2^work. The function round divides by 2^work, in place.
 func gaussianWeights(q *big.Int, work, stop uint, round func(*big.Int) *big.Int) (w []*big.Int, ratio *big.Int) {
 	weight := new(big.Int).Lsh(big.NewInt(1), work)
 	ratio = new(big.Int).Set(q)

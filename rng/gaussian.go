@@ -118,7 +118,7 @@ func (d *DiscreteGaussian) Fill(dst []int64, s *Stream) {
 
 const leastQuick = 16
 
-// fill draws values and returns the part of dst that is still empty, which is shorter than leastQuick.
+// fill fills the front of dst and returns the rest. The rest has fewer than leastQuick values.
 func (d *DiscreteGaussian) fill(on path, dst []int64, s *Stream) []int64 {
 	t := d.cells.table()
 	var decided quickValues
@@ -236,7 +236,7 @@ func (d *DiscreteGaussian) sampleNarrow(s *Stream) int64 {
 
 func (d *DiscreteGaussian) known() uint { return 63 - guideBits - d.fine }
 
-// If the word w alone proves that M is accepted (see Fill), quick returns M and true.
+// quick returns M (see Fill) and true if the word w alone proves that M is accepted.
 func (d *DiscreteGaussian) quick(t *table, w uint64) (m uint64, ok bool) {
 	// The slot is within one cell X, and V >= (2X+1)/(2 s^2). The right side exceeds the exponent g = j
 	// (2X+j)/(2 s^2) for every j < 1. So the first trial V < g fails and the Bernoulli is true.
@@ -269,7 +269,7 @@ func signed(m, bit uint64) (y int64, ok bool) {
 	return int64((m ^ -bit) + bit), m|(bit^1) != 0
 }
 
-// accept returns true with probability exp(-g), g = j (2x + j/2^fine)/(2^fine 2 s^2).
+// accept returns the outcome of the Bernoulli in Fill, for X = x and J = j.
 func (d *DiscreteGaussian) accept(s *Stream, x, j, v uint64) bool {
 	// The word v begins the first trial. It is not used if x is too large for 64-bit arithmetic, and quick
 	// decides no such x. So v is independent of earlier decisions.
@@ -281,11 +281,11 @@ func (d *DiscreteGaussian) accept(s *Stream, x, j, v uint64) bool {
 	return v >= g.frac+g.slack || bernoulliExpFrom(s, v, g, exact)
 }
 
-// exponent encloses g = j (2x + j/2^fine)/(2^fine 2 s^2), for x < 2^9.
+// exponent encloses g = i (2x + i)/(2 s^2) with i = j/2^fine and s = sigma/2^fine, for x < 2^9.
 func (d *DiscreteGaussian) exponent(x, j uint64) exponent {
-	// Let i = j/2^fine. Then 2^64 g = y c/2^64 with y = 2^54 i (2x+i) < 2^64 and c = 2^74/(2 s^2). c is at
-	// most 2^63 because s >= 2^5, so g < 1/2. Three roundings decrease the result by less than 1 each: of y
-	// (by less than 2), of c, and of the result. So the slack is 3.
+	// 2^64 g = y c/2^64 with y = 2^54 i (2x+i) < 2^64 and c = 2^74/(2 s^2). c is at most 2^63 because s >=
+	// 2^5, so g < 1/2. Three roundings decrease the result by less than 1 each: of y (by less than 2), of c,
+	// and of the result. So the slack is 3.
 	i := j << (64 - d.fine)
 	y, _ := bits.Mul64(i, x<<55+i>>10)
 	g, _ := bits.Mul64(y, d.curve)

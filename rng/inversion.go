@@ -82,7 +82,7 @@ func newTable(l law) *table {
 	return t
 }
 
-// index fills the guide, with one slot per value of the first 13 bits of u.
+// index fills t.guide from t.tails and t.slack.
 func (t *table) index() {
 	// A slot determines X = m if every u in the slot is below all tails before the m-th, and at least slack
 	// above the m-th tail.

@@ -107,8 +107,8 @@ func (l Law) Expected() float64 {
 	return (1 - l.Gamma) / (l.Gamma * shape)
 }
 
-// Missed returns the probability that no run uses a certain setting, if a single run uses this setting with
-// probability share. The result is the probability generating function of the number of runs at 1-share.
+// Missed returns the probability E[(1-share)^N] that none of N runs uses a given setting. The argument share
+// is the probability that one run uses the setting.
 func (l Law) Missed(share float64) float64 {
 	if l.Mean != 0 {
 		return math.Exp(-l.Mean * share)
@@ -184,7 +184,7 @@ func PriceOf(ctx context.Context, l Law, relation accountant.Relation, target ac
 	return p, err
 }
 
-// PriceAt returns the price of a search with this noise. The epsilon of the search must be target.Epsilon.
+// PriceAt returns the price of a search with this noise. Set target.Epsilon to the epsilon of the search.
 func PriceAt(ctx context.Context, l Law, relation accountant.Relation, target accountant.Target, noise float64, event Noisy) (Price, error) {
 	p := Price{Law: l, Noise: noise, Epsilon: target.Epsilon}
 	var err error
@@ -203,9 +203,9 @@ func PriceAt(ctx context.Context, l Law, relation accountant.Relation, target ac
 	return p, nil
 }
 
-// Draw draws the number of runs. The distribution is exact for the float64 parameters: every decision
-// compares random bits with a ratio of integers or with the digits of a parameter.
+// Draw draws the number of runs. The distribution is exact for the float64 parameters of l.
 func (l Law) Draw(s *rng.Stream) int64 {
+	// Every decision compares random bits with a ratio of integers or with the digits of a parameter.
 	switch {
 	case l.Mean != 0:
 		return poisson(s, l.Mean)

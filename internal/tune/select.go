@@ -24,7 +24,7 @@ import (
 type Search struct {
 	Law      Law
 	Settings int // number of settings; the setting of a run is a number from 0 to Settings-1
-	// Event is the event of one run, whatever its setting. If scores use private rows, Event must include
+	// Event is the event of one run, for every setting. If scores use private rows, Event must include
 	// the cost of the scores.
 	Event    accountant.Event
 	Relation accountant.Relation // for which Event holds
