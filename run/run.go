@@ -16,8 +16,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Run releases files once, in stages, under one ledger. If New.Run is set (see [ID]), the ledger is for this
-// run alone. Otherwise other runs may share it. New.Noise is ignored.
+// Run releases files once, in stages, under one ledger. If File.New.Run is set (see [ID]), the ledger is for
+// this run alone. Otherwise other runs may share the ledger. The field File.New.Noise is ignored.
 type Run struct {
 	File
 	Kind  string // such as "label"; ignored if New.Run is set
@@ -27,8 +27,7 @@ type Run struct {
 	// Key is the source of the noise, usually the key of a [Folder]. If Key is zero and Seed is nil, a secret
 	// key is stored beside the ledger until the run is complete.
 	Key rng.Key
-	// Plan returns the privacy cost of the run on the ledger before.Ledger. A new ledger is written to disk
-	// only if the plan fits the budget.
+	// Plan returns the privacy cost of the run on the ledger before.Ledger.
 	Plan func(ctx context.Context, before *Before) (Plan, error)
 	// Stages are drawn in order. All stages are charged before the first stage is drawn.
 	Stages []Stage
@@ -40,7 +39,7 @@ type Units struct {
 	Noun string // plural, such as "teachers"
 }
 
-// Check returns an error if delta is 1/N or more, which would allow publishing all data of one unit.
+// Check returns an error unless N is 0 or 0 < delta < 1/N.
 func (u Units) Check(delta float64) error {
 	if u.N <= 0 || delta > 0 && delta < 1/float64(u.N) {
 		return nil
@@ -76,7 +75,7 @@ type Stage struct {
 	Mode os.FileMode
 	// Key, if not nil, derives the key of the stage from the key of the run.
 	Key func(rng.Key) rng.Key
-	// Redraw calls Draw even if the file was released before. Next fails if the run's key is destroyed.
+	// Redraw calls Draw even after a release of the file. Session.Next fails if the run's key is destroyed.
 	Redraw bool
 	// Draw writes the file to out. The slice r has one reservation for each event of the stage. Equal keys
 	// and reservations must give equal bytes.
@@ -88,7 +87,7 @@ type Stage struct {
 // Before is the state of a ledger before a run is charged.
 type Before struct {
 	*ledger.Ledger
-	// Recorded lists the runs of the same kind on a shared ledger.
+	// Recorded lists the earlier runs with the same Run.Kind on a shared ledger.
 	Recorded []Recorded
 	Fresh    bool // the ledger is new and in memory
 
@@ -168,7 +167,8 @@ func (r Run) given() rng.Key {
 	return r.Key
 }
 
-// Open plans the run and opens the ledger, without a charge. A new ledger is written only if the plan fits.
+// Open plans the run and opens the ledger, without a charge. If File.New.Run is empty, a new ledger
+// is written only if the plan fits the budget.
 func (r Run) Open(ctx context.Context) (*Session, error) {
 	account, fresh, err := r.look()
 	if err != nil {
@@ -346,7 +346,7 @@ func (s *Session) Next(ctx context.Context) (Done, error) {
 	return done, crash.Point(ctx, "done")
 }
 
-// Do carries out all stages, calls after (if not nil) with the results, and closes the ledger.
+// Do carries out all stages, passes the results to the function `after` (if not nil), and closes the ledger.
 func (r Run) Do(ctx context.Context, after func(*Session, []Done) error) error {
 	s, err := r.Open(ctx)
 	if err != nil {

@@ -32,21 +32,21 @@
 //	MStab, OneShot     (Epsilon, Delta)
 //	Gate, PTR          the Cost of the mechanism behind the test, plus the cost of MStab, Laplace
 //	SmoothMedian       (Epsilon, Delta)
-//	Mean               discrete Laplace or Gaussian noise on a sum of known sensitivity
+//	Mean               the cost of the discrete Laplace or Gaussian noise on the clipped sum
 //
 // For neighbours with equal answers, MStab costs only the noise. For neighbours with different answers, it
-// costs only the failure probability. Both are charged. The comments of the types contain the proofs and
-// define neighbours. The ledger must use the same relation: accountant.ReplaceOne if the number of records is
-// public. All noise is exact integer noise. Tests enumerate small examples and compare exact hockey-stick
-// divergences with these guarantees.
+// costs only the failure probability. MStab.Event charges for the noise and for the failure probability. The
+// comments of the types contain the proofs and define neighbours. The ledger must use the same relation:
+// accountant.ReplaceOne if the number of records is public. All noise is exact integer noise. Tests enumerate
+// small examples and compare exact hockey-stick divergences with these guarantees.
 //
 // # Caveats
 //
-//   - Distances (even noisy ones), votes and gaps between vote counts are private. Each release of one needs
-//     a charge.
+//   - Each release of votes, of gaps between vote counts, or of distances (even noisy ones) needs a charge.
 //   - A refusal costs as much as an answer.
-//   - Many queries are expensive. For 1000 queries at epsilon 1 and delta 1e-6, MStab needs a gap of
-//     thousands of votes, but noisy argmax a gap of 471. Package svt charges for refusals only.
+//   - Many queries are expensive. For 1000 queries at a total epsilon 1 and delta 1e-6, MStab needs a gap
+//     of thousands of votes. For two classes, noisy argmax (package aggregate) needs a gap of 471 votes.
+//     svt.StableSVT charges for refusals only.
 //   - Do not use one key for two data sets, because both would get the same noise. Derive the key from a hash
 //     of the data ([rng.Key.DeriveBytes]). Keys from [rng.SeedKey] are for experiments only.
 //   - Results of Law depend on private values. They are for tests, planning and teaching.

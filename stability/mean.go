@@ -30,8 +30,8 @@ type MeanConfig struct {
 // large epsilon.
 //
 // Records are clipped towards 0, so first subtract a public guess of the mean. The clipped records are
-// rounded to a grid with a unit of at most 2^-30 of the noise. The sensitivity includes the rounding error of
-// at most one unit per coordinate. The noise is exact integer noise.
+// rounded to a grid. The grid unit is at most 2^-30 times the scale of the noise. The sensitivity includes
+// the rounding error of at most one unit per coordinate. The noise is exact integer noise.
 type Mean struct {
 	cfg   MeanConfig
 	grid  grid

@@ -132,9 +132,9 @@ type SmoothMedianConfig struct {
 // SmoothMedian releases the median of an odd, public number of values with noise for its smooth sensitivity
 // (Nissim, Raskhodnikova, Smith 2007). Neighbours differ in one value (accountant.ReplaceOne).
 //
-// Values are rounded to a grid with at least 2^24 units between Low and High, so the median F is an integer.
-// The noise Z is discrete Laplace of scale t = 2 S/Epsilon. S is the beta-smooth sensitivity in grid units,
-// with
+// Values are rounded to a grid with at least 2^24 units between Low and High. In grid units, the released
+// value is F + Z, where F is the median. The noise Z is discrete Laplace of scale t = 2 S/Epsilon. S is the
+// beta-smooth sensitivity in grid units, with
 //
 //	beta = log(1 + (Epsilon/2)/log(2/Delta)).
 //

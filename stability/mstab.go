@@ -23,7 +23,7 @@ const (
 )
 
 // MStabConfig holds the parameters of an [MStab]. No parameter has a default. Gaussian noise needs Sigma, and
-// other noise needs Epsilon. The other of the two fields must be 0.
+// then Epsilon must be 0. Laplace and OneShot noise need Epsilon, and then Sigma must be 0.
 type MStabConfig struct {
 	Noise     Noise
 	Epsilon   float64 // Laplace, OneShot: of one query; [2^-20, 2^9]

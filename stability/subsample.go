@@ -20,12 +20,12 @@ import (
 // do not change the winner. One record changes at most Overlap votes, so the session tests the distance
 // floor(v/Overlap). The literature uses gap/(2 Overlap) - 1, which is never larger.
 //
-// The function f returns an answer, or false to abstain. It must depend on no private data but its part,
-// which it may store and change. If ctx ends, SubsampleAggregate returns the error of ctx. The data must not
-// influence ctx.
+// The function f returns an answer, or false to abstain. The only private data that f may use is the
+// slice `part`. The function f may keep this slice and assign to its elements. If ctx ends,
+// SubsampleAggregate returns the error of ctx. The data must not influence ctx.
 //
-// Equal answers (==) must have equal bits, because the released value is the answer of a single part. If T
-// contains a float, SubsampleAggregate fails, because 0 == -0. Use integer multiples of a unit.
+// SubsampleAggregate fails if T contains a float or an interface. The equal floats 0 and -0 have different
+// bits, and one record could change which of them is released. Use integer multiples of a unit.
 func SubsampleAggregate[D any, T comparable](ctx context.Context, session *Session[T], question uint64, data []D, split Split,
 	f func(ctx context.Context, part []D) (answer T, ok bool)) (Answer[T], error) {
 	if split.relation != 0 && split.relation != session.relation {
