@@ -55,7 +55,8 @@ type Choice struct {
 	// Right[k] is the number of correct predictions of candidate k on the labels counted in Labels. Right is
 	// empty if there is a single label or a single candidate.
 	Right []int
-	// Mean is like Right, for the mean of the candidates that are not clearly worse than the best.
+	// Mean is the number of correct predictions of a weighted mean of candidates on the labels of Right. The
+	// mean does not contain candidates that are clearly worse than the best candidate.
 	Mean int
 
 	kept int // index of the first kept candidate
@@ -293,8 +294,7 @@ func (h *heldBack) keep(choice *Choice, favourite bool, errors, lead float64) (k
 	return kept, powers, weights
 }
 
-// weighSteps is the number of steps of weigh.
-const weighSteps = 200
+const weighSteps = 200 // steps of expectation maximisation
 
 func weigh(scores []Matrix, labels, kept []int) []float64 {
 	weights := slices.Repeat([]float64{1 / float64(len(kept))}, len(kept))
@@ -316,7 +316,7 @@ func weigh(scores []Matrix, labels, kept []int) []float64 {
 	return weights
 }
 
-// ahead reports whether count(a) - count(b) exceeds its standard error (McNemar) by the factor errors.
+// ahead reports whether count(a) - count(b) > errors·(standard error of the difference) (McNemar).
 func ahead(a, b []bool, errors float64) bool {
 	differ := 0
 	for i := range a {

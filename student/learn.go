@@ -14,7 +14,7 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// MaxSpread is the largest number of pool rows over which a [Learner] spreads labels or clusters queries.
+// MaxSpread bounds the pool rows over which a [Learner] spreads labels, and the rows that [Select] clusters.
 // The time grows with the square of the number of rows. More rows hardly improve a student.
 const MaxSpread = 10_000
 
@@ -87,8 +87,9 @@ func (l *Learner) Select(ctx context.Context, m int, rnd *rand.Rand) ([]int, err
 }
 
 // Fit trains the student on released labels. The slice labels has a class or [Unlabelled] for each pool row.
-// Fit uses [CrossValidation]. If the rows are images and at least MaxSpread/2 have labels, Fit instead
-// trains a ridge on the predictions of another ridge. Equal labels and random streams give equal students.
+// Fit uses [CrossValidation], except for images with at least MaxSpread/2 labels. For such images a kernel
+// ridge learns from the labels, and a second kernel ridge learns from the predictions of the first. Equal
+// labels and random streams give equal students.
 func (l *Learner) Fit(ctx context.Context, labels []int, classes int, rnd *rand.Rand) (*Choice, error) {
 	c := CrossValidation{Candidates: TableCandidates(l.pool), Progress: l.report}
 	switch {

@@ -126,7 +126,7 @@ func probabilities(dst Matrix, model member, x Matrix) error {
 	return nil
 }
 
-// temper replaces, in place, each row p by probabilities proportional to (p + c)^power with c = doubt.
+// temper replaces each row p of scores, in place, by probabilities proportional to (p + doubt)^power.
 func temper(scores Matrix, power float64) {
 	if scores.Cols == 0 {
 		return
@@ -142,8 +142,7 @@ func temper(scores Matrix, power float64) {
 
 const doubt = 0.01
 
-// bestPower returns the power for temper with which the labels are most probable (temperature scaling, Guo et
-// al. 2017).
+// bestPower returns the power of greatest likelihood for labels (temperature scaling, Guo et al. 2017).
 func bestPower(scores Matrix, labels []int) float64 {
 	best, least := 1., math.Inf(1)
 	trial := dense.New(scores.Rows, scores.Cols)

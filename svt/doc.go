@@ -23,12 +23,12 @@
 //
 //	SparseVector  pure Epsilon
 //	StableSVT     pure 1/B1 + 2 Failures/B2, except with probability e^(-(Threshold+1)/B1)
-//	MSvec         Failures times pure 2/Lambda, except with probability Failures p
+//	MSvec         Failures times pure 2/Lambda, except with probability Failures·P[rho + nu > Threshold]
 //
-// The comments of the types contain the proofs and define p. The file docs/claims.md lists how the proofs
-// were checked. Noise is exact integer noise. Tests enumerate all transcripts of small examples and
-// compare exact hockey-stick divergences with these bounds. The same tests refute the broken variants of the
-// literature.
+// Here rho is the threshold noise and nu is the query noise. The source has a proof next to each type. The
+// file docs/claims.md lists how the proofs were checked. Noise is exact integer noise. Tests enumerate all
+// transcripts of small examples and compare exact hockey-stick divergences with these bounds. The same tests
+// refute the broken variants of the literature.
 //
 // # Caveats
 //

@@ -15,10 +15,10 @@ import (
 //
 //	value_i + query noise_i >= Threshold + threshold noise.
 //
-// The run stops after Stop queries above. A Law can describe every mechanism of this package and the broken
-// variants of the literature. For stable answers, the value is -distance, Threshold is minus the threshold
-// for the distance, and "above" is a refusal. The two noises must be both continuous or both discrete, unless
-// QueryNoise is zero. Results of a Law depend on private values: they are for tests, planning and teaching.
+// A Law can describe every mechanism of this package and the broken variants of the literature. For stable
+// answers, "above" means a refusal, and the value is -distance. Threshold is then minus the Threshold of the
+// config. The two noises must be both continuous or both discrete, unless QueryNoise is zero. Results of a
+// Law depend on private values: they are for tests, planning and teaching.
 type Law struct {
 	Threshold      float64
 	ThresholdNoise Noise
@@ -77,8 +77,7 @@ func (l Law) outcomes(values int) (total float64) {
 	return total
 }
 
-// FirstAbove returns, in first[i], the probability that query i is the first query above. The result none is
-// the probability that no query is above.
+// FirstAbove returns first[i] = P[query i is the first query above] and none = P[no query is above].
 func (l Law) FirstAbove(values []float64) (first []float64, none float64, err error) {
 	s, err := l.states(values)
 	if err != nil {

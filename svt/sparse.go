@@ -47,7 +47,7 @@ type SparseVector struct {
 	cfg SparseVectorConfig
 }
 
-// ThresholdShare returns the least-variance share e1/Epsilon of the threshold noise of a [SparseVector].
+// ThresholdShare returns e1/Epsilon for the split Epsilon = e1 + e2 of least variance (see [SparseVector]).
 func ThresholdShare(answers int, monotone bool) float64 {
 	c := float64(answers)
 	if !monotone {

@@ -37,8 +37,8 @@ type StableSVTConfig struct {
 // was checked by enumeration and an adversarial review (see docs/claims.md).
 
 // StableSVT releases any number of stable answers and stops after Failures refusals. All noise is integer and
-// never negative. The noise rho is drawn once, with P[rho = k] ~ e^(-k/B1). The noise nu is drawn for each
-// query, with P[nu = k] ~ e^(-k/B2). The rule
+// never negative. The noise rho is drawn once, with P[rho = k] ~ e^(-k/B1). The noise nu_i is drawn for
+// query i, with P[nu_i = k] ~ e^(-k/B2). For queries with answers f_i and distances d_i, the rule
 //
 //	release f_i  iff  d_i - nu_i > Threshold - rho;  otherwise refuse;  stop at refusal Q = Failures
 //
