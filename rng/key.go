@@ -86,7 +86,7 @@ func (k Key) message(b []byte, domain byte, label string) []byte {
 	return append(b, label...)
 }
 
-// child returns the HMAC (RFC 2104) of a text: H(secret^opad, H(message)) with message = (secret^ipad, text).
+// child returns HMAC-SHA256 (RFC 2104) of a text under k. The argument message is secret^ipad, then the text.
 func (k Key) child(message []byte) Key {
 	inner := sha256.Sum256(message) // hash.Hash would take three times as long
 	var scratch [sha256.BlockSize + sha256.Size]byte

@@ -89,7 +89,7 @@ func (d *DiscreteLaplace) accept(s *Stream, j uint64) bool {
 	return bernoulliExp(s, d.exponent(j), func() (p, q *big.Int) { return d.exactExponent(j) })
 }
 
-// exponent returns an enclosure of j/scale, which is at most 1/16.
+// exponent returns an enclosure of j/scale, for j < 2^fine <= scale/16.
 func (d *DiscreteLaplace) exponent(j uint64) exponent {
 	x, _ := bits.Mul64(j<<(64-d.fine), d.slope) // in (y-2, y], y = 2^64 j/scale: slope and x are rounded down
 	return exponent{0, x, d.slack}

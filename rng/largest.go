@@ -9,8 +9,8 @@ import (
 // maxLargestSigma bounds the size of the table, which has about 20 Sigma entries.
 const maxLargestSigma = 1 << 12
 
-// Largest returns the largest of n independent values, and the first index from 0 at which it occurs. n must
-// be in [1, 2^32], and Sigma at most 2^12. The time does not grow with n.
+// Largest returns the maximum of n independent samples. The first maximum has the index `first` in [0, n). n
+// must be in [1, 2^32], and Sigma at most 2^12. The time does not grow with n.
 func (d *DiscreteGaussian) Largest(n uint64, s *Stream) (largest int64, first uint64) {
 	// Let F be the distribution function, a_x = -log F(x), and E a standard exponential real. The result is
 	// the pair (x, i) with
@@ -76,8 +76,8 @@ func (x *lazy) less(y *lazy) bool {
 	}
 }
 
-// logs encloses a_x = -log P[Z <= x] for x = top, top-1, ...: 2^places a_x is in [a[i], a[i]+slack] for x =
-// top - i. The last entry of a is only a lower bound.
+// logs is a table of a_x = -log P[Z <= x] for discrete Gaussian Z. If x = top - i, then 2^places a_x is in
+// [a[i], a[i]+slack]. The last entry of a is only a lower bound.
 type logs struct {
 	top    int64
 	a      []*big.Int
@@ -98,7 +98,7 @@ func (d *DiscreteGaussian) extremes() *logs {
 	return t
 }
 
-// logs tabulates all a_x in [2^-places, log(2^places)] and one more at each end, with a_x = -log P[Z <= x].
+// logs tabulates a_x = -log P[Z <= x] for 2^-places <= a_x <= log(2^places), and one or more x at each end.
 func (d *DiscreteGaussian) logs(places uint) *logs {
 	// P[Z >= m] = P[|Z| >= m]/(1 + P[|Z| >= 1]) for the tails of halfGaussian and m >= 1.
 	prec := 2*places + 64
@@ -167,7 +167,7 @@ func twiceAtanh(p, q *big.Int, work uint) *big.Int {
 	return sum
 }
 
-// find returns the results of Largest for its E in [e, e+1)/2^places. If the table is too coarse, ok = false.
+// find computes Largest for an exponential real in [e, e+1)/2^places, or ok = false if t is too coarse.
 func (t *logs) find(n uint64, e *big.Int) (largest int64, first uint64, ok bool) {
 	var count, from, width, rest, to big.Int
 	from.Quo(e, count.SetUint64(n)) // n a <= e if and only if a <= e/n, rounded down

@@ -277,8 +277,7 @@ func Key(path string) (rng.Key, error) {
 	return key, keyfile.Write(path, key)
 }
 
-// secret returns the secret that identifies inputs of the ledger. The argument used is true if inputs have
-// been recorded under the secret. A missing secret is then an error.
+// secret returns the key in the ledger's IDFile. A missing file is an error if `used` is true, else created.
 func (b *Book) secret(used bool) (rng.Key, error) {
 	path := IDFile(b.file.Path)
 	if !used {

@@ -26,22 +26,23 @@
 // # Places
 //
 // Several runs may share a ledger. The ledger records the identity of each run as JSON. The private inputs
-// appear only as a hash, keyed by the secret in LEDGER.id. The key of an unfinished run is in LEDGER.TAG.key.
+// appear only as a hash, keyed by the secret in LEDGER.id. The key of an unfinished run is in LEDGER.TAG.key,
+// where TAG is a hash of the identity.
 //
 // A [Folder] belongs to one run. The subfolder private has the key, the configuration and any ledgers that
-// only this run may charge. The field Run of such a [ledger.Config] is the [ID] of the run. Set Run.Key to
-// the folder's key. [Folder.Finish] destroys the key.
+// only this run may charge. In the [ledger.Config] of these ledgers, the field Run is the [ID] of the run.
+// Set Run.Key to the folder's key. [Folder.Finish] destroys the key.
 //
 // All stages are charged in one batch before the first stage draws. With [Run.Open] and [Session.Next] the
 // caller may do work without privacy cost between stages.
 //
 // # Order
 //
-// A release has the steps on the left. The text on the right is what could happen without the step.
+// A release has the steps on the left. The text after "or" is what could happen without the step.
 //
 //	the key is on disk           or a repeated run would draw other noise
 //	the worst case is reserved   or the draw would not be charged
-//	the outcome is drawn         into a file without its name
+//	the outcome is drawn into a file without its name
 //	its hash is committed        or another outcome could be drawn after a crash
 //	the head is recorded         or an older copy of the ledger would be accepted
 //	the file gets its name
@@ -53,9 +54,9 @@
 // # Files beside a ledger
 //
 // LEDGER.head is the head of the ledger at its last release. LEDGER.id is a secret that identifies inputs.
-// LEDGER.*.key are keys of unfinished runs. Opening a ledger fails if the ledger lacks the line
-// whose number and hash are in LEDGER.head. It fails if the ledger has a commit, but LEDGER.head or LEDGER.id
-// is missing. It fails if the ledger is missing or empty, but one of the other files exists.
+// Opening a ledger fails if the ledger lacks the line whose number and hash are in LEDGER.head. It fails if
+// the ledger has a commit, but LEDGER.head or LEDGER.id is missing. It fails if the ledger is missing or
+// empty, but LEDGER.head, LEDGER.id or a LEDGER.TAG.key exists.
 //
 // The first line of a ledger contains a random id. A second copy of the head is stored under this id in the
 // user's state folder (pate/ledgers in $XDG_STATE_HOME or in ~/.local/state). If an old ledger is restored

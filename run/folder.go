@@ -188,8 +188,8 @@ func openRun(path string, id Identity, newKey func() (rng.Key, error)) (key rng.
 	return key, nil
 }
 
-// Settings decodes the settings of a run to *into. It returns false if the folder at path has no run.
-// Settings that cannot be decoded are no error.
+// Settings decodes the settings of a run to *into. It returns false if the folder at path has no run. It
+// returns true without an error even if the settings cannot be decoded.
 func Settings(path string, into any) (bool, error) {
 	text, err := os.ReadFile(results.Folder(path).Config())
 	if errors.Is(err, fs.ErrNotExist) {

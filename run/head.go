@@ -51,7 +51,7 @@ func Keys(path string) ([]string, error) {
 	return keys, nil
 }
 
-// markFile returns the file in the user's state folder with the head of the ledger with the given id.
+// markFile returns the path of the second copy of a ledger's head, in the user's state folder.
 func markFile(id string) (string, error) {
 	dir, err := durable.StateFolder()
 	return filepath.Join(dir, id+".head"), err
