@@ -80,8 +80,11 @@ func Describe(name string) string {
 	if is, text := run.Kind(name); is != kind || json.Unmarshal(text, &s) != nil {
 		return ""
 	}
-	if s.Quota != nil {
+	switch {
+	case s.Quota != nil:
 		return fmt.Sprintf("answers to questions, one at a time, by %d votes of a unit", s.Quota.Votes)
+	case s.Queries == 0: // a screen counts only the answers of teachers
+		return "answers to questions, one at a time"
 	}
 	return fmt.Sprintf("answers to %d questions, one at a time", s.Queries)
 }

@@ -76,7 +76,10 @@ func (m *Clipped) Event() accountant.Event {
 }
 
 // Left implements [Mechanism].
-func (m *Clipped) Left(s State) Left { return Left{m.cfg.Queries - s.Voted, m.cfg.Queries - s.Voted} }
+func (m *Clipped) Left(s State) Left {
+	left := max(0, m.cfg.Queries-s.Voted)
+	return Left{left, left}
+}
 
 // Add adds the contribution of one teacher to the scores of the tokens of a list. All slices have one value
 // for each token. The reference r_i(t) of [Clipped] is public[t], or max(teacher) - Clip if public is nil. A

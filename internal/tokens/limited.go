@@ -99,7 +99,7 @@ func (m *Limited) Event() accountant.Event {
 
 // Left implements [Mechanism].
 func (m *Limited) Left(s State) Left {
-	left := m.cfg.Queries - s.Voted - s.Declined
+	left := max(0, m.cfg.Queries-s.Voted-s.Declined)
 	return Left{left, left}
 }
 

@@ -42,7 +42,7 @@ func (m *GNMax) Event() accountant.Event { return m.dense.Event() }
 
 // Left implements [Mechanism].
 func (m *GNMax) Left(s State) Left {
-	left := m.queries - s.Voted
+	left := max(0, m.queries-s.Voted)
 	return Left{left, left}
 }
 
@@ -121,7 +121,7 @@ func (m *Confident) Event() accountant.Event { return m.dense.Event() }
 
 // Left implements [Mechanism].
 func (m *Confident) Left(s State) Left {
-	return Left{int64(m.cfg.Queries) - s.Voted - s.Declined, int64(m.cfg.Answers) - s.Voted}
+	return Left{max(0, int64(m.cfg.Queries)-s.Voted-s.Declined), max(0, int64(m.cfg.Answers)-s.Voted)}
 }
 
 // Start implements [Mechanism].

@@ -424,6 +424,8 @@ func TestRefusals(t *testing.T) {
 		in := Input{Counts: votes, Public: None, List: []int{4}, Scores: []int64{1}}
 		session := c.m.Start(rng.SeedKey(1))
 		require.ErrorIs(t, testkit.Err(session.Answer(c.over, 1, in)), ErrExhausted)
+		c.over.Voted++ // more than the caps, which is not Unlimited
+		require.ErrorIs(t, testkit.Err(session.Answer(c.over, 1, in)), ErrExhausted)
 		require.NoError(t, testkit.Err(session.Answer(c.not, 1, in)))
 	}
 }
