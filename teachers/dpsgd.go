@@ -13,14 +13,13 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// DPSGD is softmax regression by DP-SGD, for teachers whose models must be private, for example in silos that
-// share only private models. Each teacher has its own ledger in memory, with the budget Epsilon and Delta,
-// because the teachers' training data are disjoint.
+// DPSGD is softmax regression by DP-SGD. It simulates silos whose models must be private. Each teacher has
+// its own ledger in memory, with budget Epsilon and Delta, because the teachers' training data are disjoint.
 //
 // The votes cost as much as those of other learners, because noise in training does not reduce the cost of
-// aggregation. The model is dropped after voting, so no privacy is claimed for it. Data that are empty or
-// have one class give a constant model without training. All random keys come from the teacher's random
-// stream, so the learner is Reproducible.
+// aggregation. Data that are empty or have one class give a constant model without training. All random keys
+// come from the teacher's random stream. So the learner is Reproducible, but its models have no privacy
+// guarantee. [Train] drops the models after voting.
 type DPSGD struct {
 	// Config configures the training. Workers is by default 1, because teachers train in parallel.
 	Config dpsgd.Config

@@ -150,7 +150,7 @@ func (m *softmaxModel) Plain() *plain.Model {
 	}}
 }
 
-// Plain returns the model for package plain. A score s becomes (s+1)/2, as for targets 0 and 1.
+// Plain returns the model for package plain, with score (s+1)/2 in place of each score s.
 func (m *kernelModel) Plain() *plain.Model {
 	n := m.x.Rows
 	k := &plain.Kernel{

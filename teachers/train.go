@@ -28,8 +28,8 @@ type Config struct {
 	// created with mode 0700. With "" no votes are saved. One process may use a folder at a time; several
 	// processes may use it for [TrainPart] of different parts. The files are as secret as the data.
 	Checkpoint string
-	// Fingerprint identifies the run in the checkpoint. It must be a hash of everything that determines a
-	// teacher and is not an argument of Train, such as the learner's parameters.
+	// Fingerprint identifies the run in the checkpoint. It must be a hash of the learner, its parameters and
+	// all else that affects votes. Train itself compares the key, the training data and the queries.
 	Fingerprint [32]byte
 
 	// Progress, if not nil, is called after every finished or resumed teacher. Calls are not concurrent, and

@@ -5,8 +5,8 @@
 // [BaggedID3], a feature is present if it exceeds Threshold. [Pooling] averages blocks of pixels in an image.
 //
 //   - [BernoulliNB] assumes that features are independent given the class.
-//   - [BaggedID3] grows golearn's ID3 trees on bootstrap samples. It does not use the forests of golearn,
-//     which panic in goroutines where nothing can recover, and draw from the global random source.
+//   - [BaggedID3] grows golearn's ID3 trees on bootstrap samples. Golearn's forests are not used: they
+//     draw from the global random source, and a panic in their goroutines ends the program.
 //   - [NewKNN] returns golearn's nearest neighbours, which compute distances in C. Without cgo it returns
 //     [ErrNeedsCgo].
 //
@@ -18,7 +18,7 @@
 //     teachers.Reproducible, and two predictions on the same query may differ. Keep the votes and do not
 //     predict twice.
 //   - A panic in golearn becomes an error.
-//   - golearn searches all features to find one, so it is too slow for thousands of features. If images are
+//   - golearn looks up a feature by linear search, so thousands of features take too long. If images are
 //     pooled to a quarter of their pixels, trees and [BernoulliNB] are several times faster and hardly less
 //     accurate.
 //

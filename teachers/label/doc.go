@@ -17,11 +17,11 @@
 //
 // # Once
 //
-// A query is identified by the name of its pool, a set of public records, and by its index. A ledger allows
-// each query in one run. A later run is refused if it shares an index with an earlier run of the same pool or
-// the same votes. The refusal does not depend on the labels, the key, the output names or the teachers. The
-// exception is a run that repeats the earlier run: with the same votes, queries, mechanism, noise, caps and
-// key.
+// A query is identified by the name of its pool, a set of public records, and by its index. In a ledger,
+// each query belongs to at most one run. A later run is refused if it shares an index with an earlier run,
+// and the two runs have the same pool or the same votes. The refusal does not depend on the labels, the
+// key, the output names or the teachers. The exception is a run that repeats the earlier run: with the
+// same votes, queries, mechanism, noise, caps and key.
 //
 // Votes are compared by a hash whose key is a secret beside the ledger ([run.IDFile]). If the hash had
 // no key, a reader of the ledger could confirm a guess of a single vote.
@@ -29,19 +29,20 @@
 // # Pilot
 //
 // With [Planning].Pilot a run first releases a pilot: the mean over queries of the largest vote count,
-// rounded down, plus discrete Gaussian noise. If one teacher is added, removed or changed, each largest count
-// changes by at most 1, and so does the rounded mean. So the pilot is charged with sensitivity 1. It takes 2
-// to 6 % of the remaining budget, and less with more teachers. The ledger commits to the hash of the pilot's
-// file, LEDGER.pilot-N.json. A repeated run reads this file and draws no new noise. The plan of the labels,
-// or the refusal to plan, is a function of the pilot and of public values. A refusal leaves the rest of the
-// budget. The cost of the labels depends on the pilot, so the ledger must have mode Filter, whose guarantee
-// covers costs that depend on earlier releases (package ledger). In mode Reserved all costs are fixed before
-// the first release, so the plan needs a declared accuracy of the teachers instead.
+// rounded down, plus discrete Gaussian noise. If one teacher is added, removed or changed, each largest
+// count changes by at most 1, and so does the rounded mean. So the pilot is charged with sensitivity 1.
+// The pilot takes from 6 % (few teachers) to 2 % (many teachers) of the remaining budget. The ledger
+// commits to the hash of the pilot's file, LEDGER.pilot-N.json. A repeated run reads this file and draws
+// no new noise. The plan of the labels, or the refusal to plan, is a function of the pilot and of public
+// values. After a refusal, only the pilot is charged. The cost of the labels depends on the pilot, so the
+// ledger must have mode Filter, whose guarantee covers costs that depend on earlier releases (package
+// ledger). In mode Reserved all costs are fixed before the first release, so the plan needs a declared
+// accuracy of the teachers instead.
 //
-// The plan must meet its goal at the pilot's lower bound on the mean, for any distribution of counts with
-// this mean (package plan). A pilot does not show that a majority votes for a wrong class. The pilot's mean
-// is over all queries, but a plan may label the first queries only. So the first queries should resemble the
-// others.
+// The plan must meet [Planning].Goal for several distributions of counts with the pilot's mean. If the
+// mean is only the pilot's lower bound, the accuracy may be lower by [plan.ShareSlack]. A pilot cannot
+// detect a majority for a wrong class. The pilot's mean is over all queries, but a plan may label the
+// first queries only. So the first queries should resemble the others.
 //
 // # Guarantee
 //
@@ -56,7 +57,8 @@
 // # Caveats
 //
 // A second ledger for the same people is charged again and draws new noise (see package run). If a pool is
-// renamed, its queries are recognised by equal votes, but with other teachers or classes they count as new.
+// renamed, its queries are recognised only if all votes in the file are equal. Otherwise, for example with
+// other teachers, the queries count as new.
 //
 // Destroying a key overwrites and removes its file. Copies in snapshots and backups may remain.
 package label

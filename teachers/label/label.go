@@ -38,8 +38,8 @@ type Config struct {
 	Plan *Planning
 	// Accept, if not nil, receives the setting of a new run before the charge. An error refuses the run.
 	Accept func(aggregate.Setting) error
-	// Predictions is a CSV file for the mechanism "interactive", computed only from public data. It has a
-	// line for each query of the votes file, with a probability for each class.
+	// Predictions is the path of a CSV file for the mechanism "interactive". The file must be computed
+	// only from public data. It has a line per query of the votes file, with a probability for each class.
 	Predictions string
 	// Seed, if not nil, makes a repeatable experiment, whose labels must not be released.
 	Seed *uint64
@@ -242,7 +242,7 @@ func at(runs []recorded, pool string, query int) *recorded {
 	return nil
 }
 
-// find returns the recorded run with the given identity, or nil. It refuses another run on a shared query.
+// find returns the run with identity asked, or nil, or an error if another run has some of its queries.
 func find(runs []recorded, asked identity, votes []byte) (*recorded, error) {
 	for i, r := range runs {
 		same, err := r.Of(votes)

@@ -38,7 +38,7 @@ type Pilot struct {
 // The σ of a pilot is pilotNoise · teachers, clipped so that Pilot.Part is in [leastPart, mostPart].
 const pilotNoise, leastPart, mostPart = 0.0175, 0.02, 0.06
 
-// PilotBlind names, for users, what a pilot does not show.
+// PilotBlind is a caveat about pilots, printed for users.
 const PilotBlind = "the pilot cannot see a majority for a wrong class, nor how single queries differ from the mean"
 
 const pilotQuantile = 2.3264
@@ -154,8 +154,8 @@ func (j *job) piloted(ctx context.Context) error {
 	return j.Plan.Pilot(p, true)
 }
 
-// samePilot returns the recorded pilot of these votes and sets id, or returns nil. It also sets stage.Out.
-// The error is errPlanned if labels are recorded but the pilot or its file is missing.
+// samePilot returns the recorded pilot of these votes and sets id, or returns nil. In both cases it sets
+// stage.Out. The error is errPlanned if labels are recorded but the pilot or its file is missing.
 func (j *job) samePilot(before *run.Before, id *identity, stage *run.Stage) (same *run.Recorded, err error) {
 	labels, pilots, err := recordedRuns(before)
 	if err != nil {

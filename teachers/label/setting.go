@@ -110,7 +110,7 @@ func (s setting) chooseNoise(ctx context.Context, book *ledger.Ledger) (setting,
 	return s, nil
 }
 
-// fit chooses the noise and threshold that need the least agreement of teachers.
+// fit chooses the noise and threshold for which a label needs the least agreement of teachers.
 func (s setting) fit(ctx context.Context, book *ledger.Ledger, least aggregate.LeastNoise) (setting, error) {
 	// The mechanism's failure probability is half of the ledger's Delta or, in mode Filter, of FailureDelta.
 	// While nothing fits, fit halves this probability, up to five times.
@@ -131,7 +131,7 @@ func (s setting) fit(ctx context.Context, book *ledger.Ledger, least aggregate.L
 		s.s = fitted
 		return s, nil
 	}
-	// Noise of size wide costs almost nothing. If even this does not fit, the caller returns a BudgetError.
+	// Noise of 2^20 costs almost nothing. If even this noise does not fit, the caller returns a BudgetError.
 	const wide = 1 << 20
 	wideSetting := setting{s.d, s.s.With("threshold", 30*wide)}
 	for _, p := range s.d.Noise() {
