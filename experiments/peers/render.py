@@ -51,7 +51,7 @@ def rate(cell, result):
 def line(cell, result):
     """Returns a cell in words, for who waits."""
     names = [e for e in cell["engines"] if e != "pate" and cell.get("do") != "score"]
-    words = [f"{e} {ratio(cell, e, result)}" for e in names]
+    words = [f"{e} {ratio({**cell, 'others': 0}, e, result)}" for e in names]
     return " | ".join([" ".join(str(cell[k]) for k in ("row", "batch", "do") if k in cell), *words, others([cell])])
 
 
@@ -116,9 +116,11 @@ def lessons(title, score, cells, result):
             continue
         scored = by.get("score", by["predict"])["engines"]
         said = [scored.get(e, {}).get("said") for e in ("pate", "scikit-learn")]
-        rows.append([row, number(1e3 / rate(by["fit"], result)), ratio(by["fit"], "scikit-learn", result),
-                     number(1e6 / rate(by["predict"], result)), ratio(by["predict"], "scikit-learn", result),
-                     " / ".join(f"{100 * s[score]:.2f}" if s else "-" for s in said)])
+        fit, predict = (ratio(by[do], "scikit-learn", result) for do in ("fit", "predict"))
+        if score == "one":  # many rows, of few turns: medians alone
+            fit, predict = fit.split()[0], predict.split()[0]
+        rows.append([row, number(1e3 / rate(by["fit"], result)), fit, number(1e6 / rate(by["predict"], result)), predict,
+                     "/".join(f"{100 * s[score]:.2f}" if s else "-" for s in said)])
     return table([title, "fit, ms", "scikit-learn", "query, µs", "scikit-learn", "right, %" if score == "one" else "plurality, %"], rows)
 
 
@@ -127,21 +129,18 @@ def accounting(cells, result):
     yield table(["accounting", "pate, ms", "dp_accounting", "opake"], rows)
 
 
-def heading(result):
-    """Returns what was measured, on what, and how."""
+def heading(result, before):
+    """Returns what was measured, on what, and how, as far as the table before does not say."""
     o = result["options"]
     clock = "one thread, processor time" if o["threads"] == 1 else f"{o['threads']} threads in training and time on the wall"
     machine = ", ".join(x for x in (result["processor"], result["instructions"], f"{result['cores']} cores", result["system"]) if x)
     packages = ", ".join(f"{name} {version}" for name, version in result["versions"].items())
+    told = f"pate {result['commit']}, {result['go']}; {packages}."
     lines = [
         f"**{result['date']}; {machine}; {clock}.**",
-        f"pate {result['commit']}, {result['go']}; {packages}.",
+        *([] if before and told in before else [told]),
         f"Medians and ranges of {o['rounds']} turns; {others(result['cells'])}.",
     ]
-    if any(busy(c) for c in result["cells"]):
-        lines.append(f"There is no ratio where others used more than {BUSY:.0%} meanwhile.")
-    if any("compiled" in c["engines"] for c in result["cells"]):
-        lines.append("PyTorch is eager or, marked c, compiled: whichever was faster.")
     if result["checks"]:
         noise, error = [c["noise"] for c in result["checks"]], max(c["error"] for c in result["checks"])
         lines.append(f"Clipping of Opacus is within {error:.1g} of explicit gradients, "
@@ -153,7 +152,7 @@ def tables(results):
     """Returns everything as Markdown, one machine after the other."""
     out = []
     for result in results:
-        out.append(heading(result))
+        out.append(heading(result, out[0] if out else ""))
         for make in (training, products, teachers, forests, accounting):
             cells = [c for c in result["cells"] if c["part"] == make.__name__]
             if cells:

@@ -174,7 +174,7 @@ def forests(args, ours, python):
                                 question = {"kind": kind, "do": do, "share": r, "rows": min(rows, most), "seconds": args.seconds / 2}
                                 turns.ask(do if r else None, question)
                     for do in ("fit", "predict"):
-                        yield {"part": "forests", "kind": kind, "row": f"{table}, {min(rows, most):,} rows", "do": do,
+                        yield {"part": "forests", "kind": kind, "row": f"{table} {min(rows, most):,}", "do": do,
                                "others": turns.share(), "engines": turns.cells[do]}
 
 
