@@ -17,7 +17,7 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// Trained describes a released model. All fields are public.
+// Trained describes a released model. All fields may be published.
 type Trained struct {
 	NoiseMultiplier float64 // noise chosen for the budget
 	Event           accountant.Event

@@ -37,8 +37,7 @@ func (c *binnedColumn) threshold(a, b int) float32 {
 }
 
 // random draws a uniform threshold between the bins with the indices first and last. It returns the
-// threshold and the index of the last bin below it. A threshold inside a bin is replaced by a threshold
-// between this bin and the previous bin.
+// threshold and the index of the last bin below it.
 func (c *binnedColumn) random(first, last int, rnd *rand.Rand) (below int, at float32) {
 	low, high := float64(c.high[first]), float64(c.low[last])
 	v := float32(low + rnd.Float64()*(high-low))
@@ -46,7 +45,7 @@ func (c *binnedColumn) random(first, last int, rnd *rand.Rand) (below int, at fl
 	if v < c.low[below+1] {
 		return below, max(v, c.high[below])
 	}
-	return below, c.threshold(below, below+1)
+	return below, c.threshold(below, below+1) // v is inside bin below+1, so the threshold moves below this bin
 }
 
 func newBinned(ctx context.Context, x teachers.Matrix, most int) (*binned, error) {
@@ -97,8 +96,8 @@ func atMostTwo(values []float32) (low, high float32, few bool) {
 	return low, high, true
 }
 
-// cut returns the smallest and the largest value of each bin. Each distinct value has its own bin if the
-// limit most allows that. Otherwise bins have nearly equal numbers of rows. Equal values share a bin.
+// cut returns the smallest and the largest value of each bin. Distinct values have their own bins if their
+// number is <= most. Otherwise bins have nearly equal numbers of rows. Equal values share a bin.
 func cut(sorted []float32, most int) (low, high []float32) {
 	distinct := 1
 	for i := 1; i < len(sorted); i++ {

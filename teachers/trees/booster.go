@@ -232,7 +232,7 @@ func newGradientGrower(out *ensemble, data *binned, l Booster) *gradientGrower {
 	return g
 }
 
-// tree draws columns and adds one tree for the given rows, which it reorders. The gradient of row i is
+// tree draws random columns, adds one tree for the given rows, and reorders rows. The gradient of row i is
 // gradients[i*stride].
 func (g *gradientGrower) tree(ctx context.Context, rows []int32, gradients []gradient, stride int, rnd *rand.Rand) error {
 	drawn := 0

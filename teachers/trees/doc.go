@@ -11,8 +11,8 @@
 //
 // # Guarantee
 //
-// Bins, trees and leaves depend on one teacher's data and random stream, and on nothing else. Bins need no
-// charge, because a teacher releases nothing but votes. Errors and progress do not depend on private values,
+// Bins, trees and leaves depend on one teacher's data and random stream, and on nothing else. Bins cost no
+// privacy budget, because a teacher releases only votes. Errors and progress do not depend on private values,
 // except for errors of teachers.Dataset.Validate. Equal data and streams give the same model, bit for bit.
 //
 // # Caveats

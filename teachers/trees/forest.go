@@ -305,7 +305,7 @@ func (g *giniGrower) scan(column, n int, side halves, found *split) {
 	}
 }
 
-// once draws one uniform random threshold. If its split is better than *found, it overwrites *found.
+// once draws one uniform random threshold. A better split at this threshold replaces *found.
 func (g *giniGrower) once(column int, rows []int32, first, last uint8, side halves, found *split, rnd *rand.Rand) {
 	c := &g.data.columns[column]
 	below, at := c.random(int(first), int(last), rnd)

@@ -18,7 +18,7 @@ type node struct {
 
 const leaf = -1
 
-// router sends rows to the leaves of trees. All rows leave a node together, so each node is read once.
+// router sends rows to the leaves of trees. It reads each node once for all its rows.
 type router struct {
 	columns     teachers.Matrix // a row for each column of the data
 	rows, spare []int32

@@ -13,8 +13,8 @@ import (
 
 const maxClassName = 256
 
-// CheckClassNames refuses fewer than 2 or more than [MaxClasses] names, and names that are empty, equal, too
-// long, begin or end with blanks, or contain quotes or control characters.
+// CheckClassNames accepts 2 to [MaxClasses] different names. A name is UTF-8 of 1 to 256 bytes, without
+// double quotes, control characters or blanks at the ends. It must not begin like a spreadsheet formula.
 func CheckClassNames(names []string) error {
 	if len(names) < 2 || len(names) > MaxClasses {
 		return fmt.Errorf("votes: %d class names, want 2 to %d", len(names), MaxClasses)

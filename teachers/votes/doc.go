@@ -16,9 +16,9 @@
 // The caller must state the names and the number of the classes without using the votes, because released
 // labels reveal both.
 //
-// Votes are as secret as the data. The packages fmt and slog print only the shape of a [Matrix] or [Source],
-// and files have mode 0600. A [Report] and a hash of votes are private: hashes have no key, so a small matrix
-// can be guessed from its hash.
+// Votes are as secret as the data. The packages fmt and slog print only the shape of a [Matrix] or [Source].
+// [Matrix.Save] writes with mode 0600. A [Report] and a hash of votes are private: hashes have no key, so a
+// small matrix can be guessed from its hash.
 //
 // # Use
 //

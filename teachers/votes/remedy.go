@@ -90,7 +90,7 @@ func (s *Source) withoutIndex() string {
 		header+separator(form.csv.form.sep), beside(name, ".csv"), written))
 }
 
-// python returns a line of Python that saves an array. In the argument made, %s stands for the loaded file.
+// python returns a line of Python that saves an array: the expression made, with the loaded file for %s.
 func (s *Source) python(made string) string {
 	cur, name := s.shape.cursors[0], s.files[0].name
 	load := fmt.Sprintf("np.load(%q)", name)

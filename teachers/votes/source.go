@@ -34,7 +34,7 @@ type Options struct {
 	// ClassNames, if not nil, holds the public class names in order. Votes are then class names. They may
 	// also be class numbers if no class name is a number. Classes must be 0 or the number of names.
 	ClassNames []string
-	// FirstClass is the number of class 0 in the file, usually 0 or 1. A vote of -1 is always missing.
+	// FirstClass is the number of class 0 in the file, usually 0 or 1. A vote of -1 is always an abstention.
 	FirstClass int
 	// Counts means that the file holds vote counts (queries x classes) instead of labels.
 	Counts bool
@@ -79,16 +79,16 @@ type Ballot struct {
 // Open opens votes in CSV, NPY or Parquet: one matrix, or one file per teacher.
 //
 // A single path is a matrix if the file exists. Several paths, or the matches of a glob pattern, hold one
-// vector per teacher. The vectors have equal lengths and are sorted bytewise by name.
+// vector per teacher. The vectors have equal lengths and are sorted bytewise by file name.
 //
 // CSV has one line per query. Numbers or class names are separated by commas, semicolons or tabs. An empty
 // cell or -1 is an abstention. NPY has version 1 to 3, C or Fortran order, and either byte order. It holds
 // booleans, integers, whole floats or strings, and no NaN. Parquet has one column per teacher. Parquet
-// files, and files compressed by gzip or Zstandard, are unpacked into an unnamed temporary file of at most
-// 4 GiB, which is removed with the source. The error for a refused file is a [*fault.Error]. If possible,
-// the error contains a line of Python that converts the file.
+// files, and files compressed by gzip or Zstandard, are unpacked into a temporary file of at most 4 GiB. The
+// temporary file has no name if the system supports this, and is removed after the last use of the Source.
+// The error for a refused file is a [*fault.Error], if possible with a line of Python that converts the file.
 //
-// Open reads all files once, to check the votes and compute the Hash. It uses at most 100 MB of memory and
+// Open reads all files once, to check the votes and compute the Hash. It uses at most 100 MB of memory plus
 // about 100 bytes per teacher. Pages of Parquet may take another 512 MiB.
 func Open(ctx context.Context, paths []string, opt Options) (*Source, error) {
 	files, perTeacher, err := findInputs(paths, opt.Spool)
@@ -227,7 +227,7 @@ func (s *Source) Range() (from, to int) { return s.from, s.to }
 func (s *Source) Teachers() int { return s.teachers }
 func (s *Source) Classes() int  { return s.classes }
 
-// ClassNames returns the class names for a labels file. They are Options.ClassNames, if set. Otherwise, if
+// ClassNames returns the class names for released labels. They are Options.ClassNames, if set. Otherwise, if
 // Options.FirstClass is not 0, they are the class numbers in the votes file, from FirstClass upwards.
 // Otherwise the result is nil.
 func (s *Source) ClassNames() []string {
@@ -248,8 +248,8 @@ func (o Options) classNames(classes int) []string {
 // Counts reports whether the file holds counts, which hide the votes of single teachers.
 func (s *Source) Counts() bool { return s.opt.Counts }
 
-// Hash identifies all votes of the file. It does not depend on the range or the format. For labels it equals
-// [Matrix.Hash]. It is secret, because it has no key.
+// Hash identifies all votes of the file. It depends neither on the selected queries nor on the format. For
+// labels it equals [Matrix.Hash]. It is secret, because it has no key.
 func (s *Source) Hash() [32]byte { return s.hash }
 
 func (s *Source) String() string {
