@@ -124,7 +124,7 @@ func TestLabelRefuses(t *testing.T) {
 				for line := range strings.Lines(ensemble(200, 20)) {
 					twice += line[:len(line)-1] + "," + line[:1] + "\n"
 				}
-				c.votes, c.want = twice, "some teachers vote identically on every query: [0, 20"
+				c.votes, c.want = twice, "groups of teachers vote identically on every query: [0, 20"
 			}
 			_, err := pate.Label(t.Context(), open(t, c.votes, c.opt), o)
 			require.ErrorContains(t, err, c.want)

@@ -11,11 +11,12 @@
 //
 // # Accountants
 //
-// [RDP] supports every event, under the relation for which the event is defined. A call of Epsilon or Delta
-// takes a millisecond or less. [PLD] is the tightest accountant and returns an interval. It supports the
-// events whose privacy loss distribution is known. Extreme parameters may take long, so Epsilon takes a
-// context. Package theorems has the composition theorems, zCDP and published estimates. If all events are
-// fixed in advance, the function [Epsilon] selects the accountant.
+// [RDP] supports every event, under the relation for which the event is defined. A call of Epsilon or
+// Delta takes a millisecond or less. [PLD] is the tightest accountant and returns an interval. It
+// supports the events whose privacy loss distribution is known. Extreme parameters may take long, so
+// Epsilon takes a context. Package theorems has the composition theorems, zCDP, and the epsilons of
+// published estimates. If all events are fixed in advance, the function [Epsilon] selects the
+// accountant.
 //
 // Equal events are merged, so the time does not grow with their number.
 //
@@ -49,11 +50,11 @@
 // moments in place of H shows that the curves add up. If the multiset itself depends on outputs, the argument
 // fails: use a filter (package ledger).
 //
-// The argument also covers interleaved mechanisms if each step has its own noise. For example, a ledger of
-// mode Reserved allows interleaving. A sparse vector keeps its threshold noise between answers, so it is not
-// a multiset of steps. For interleaved sparse vectors the bounds are valid by concurrent composition (Haney
-// et al. 2023). This theorem is proved for Rényi divergences and (epsilon, delta) (Lyu 2022), and for
-// dominating pairs (Vadhan, Zhang 2023).
+// A ledger of mode Reserved allows that the steps of several mechanisms are interleaved. The proof
+// covers them if each step has its own noise. A sparse vector keeps its threshold noise between answers,
+// so it is not a multiset of steps. For interleaved sparse vectors the bounds are valid by concurrent
+// composition (Haney et al. 2023). This theorem is proved for Rényi divergences and (epsilon, delta)
+// (Lyu 2022), and for dominating pairs (Vadhan, Zhang 2023).
 //
 // # Caveats
 //
@@ -63,8 +64,9 @@
 // Shuffled batches cost more than Poisson samples and have no event. Integer and continuous noise have the
 // same Rényi bound, but different privacy loss distributions, so events record the type of the noise.
 //
-// The arithmetic is float64, not interval arithmetic. Exact curves have a relative error of 3e-13, for noise
-// up to 1e9 and orders from 1 + 1e-6 to 10^6. Tests compare these curves with 96-digit arithmetic. Composed
-// divergences are multiplied by 1 + 2e-12. The factor also covers the rounding of a sum over 10^4 different
-// events. A conversion adds its largest possible cancellation error.
+// The arithmetic is float64, not interval arithmetic. Curves with a closed form are computed with a
+// relative error of at most 3e-13, for noise up to 1e9 and orders from 1 + 1e-6 to 10^6. Tests compare
+// these curves with 96-digit arithmetic. Composed divergences are multiplied by 1 + 2e-12. The factor
+// also covers the rounding of a sum over 10^4 different events. A conversion adds its largest possible
+// cancellation error.
 package accountant

@@ -22,7 +22,7 @@ func sampledGaussianCurve(q, sigma float64) curve {
 }
 
 // sampledDiscreteGaussianCurve returns the curve of discrete Gaussian noise on a Poisson sample. The
-// argument sigma is Sigma/Sensitivity of the event DiscreteGaussian.
+// argument `sigma` is Sigma/Sensitivity of the event DiscreteGaussian.
 func sampledDiscreteGaussianCurve(q, sigma float64) curve {
 	// At an integer order the moment is a binomial sum of unsampled moments. These equal the moments of
 	// continuous noise (Canonne, Kamath, Steinke 2020). Between integers the log moment is convex. Reflection

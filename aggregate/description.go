@@ -26,7 +26,7 @@ type Description struct {
 	Distances bool // noise is added to the number of votes that must change, not to vote counts
 	Fails     bool // with a small probability the mechanism releases an answer that it must refuse
 
-	// Fit returns s with thresholds, and with the least noise that fits the budget of the argument least.
+	// Fit returns s with thresholds, and with the least noise that fits the budget of the argument `least`.
 	// In the whole run, the probability of an answer that the mechanism must refuse (Fails) is at most
 	// delta. If Fit is nil, use Least and WithNoise.
 	Fit func(s Setting, delta float64, least LeastNoise) (Setting, error)

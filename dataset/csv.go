@@ -150,7 +150,7 @@ func (o CSVOptions) header(path string, first []string) (bool, error) {
 		return slices.ContainsFunc(o.Expect, func(name string) bool { return slices.Contains(first, name) }), nil
 	}
 	return false, wrong(path, "begins with a line that may be a header or data", "the command does not guess, because the rows may be private",
-		"give --header yes or --header no, or name the label column with --label; pate student has --label-column instead")
+		"give --header yes or --header no, or name the label column (--label; pate student: --label-column)")
 }
 
 func isMissing(cell string) bool {

@@ -100,7 +100,7 @@ const (
 	unit24                   = 0x1p-24
 )
 
-// newGrid returns the grid for clipped gradients of norm at most clip. The argument floors is 0, or
+// newGrid returns the grid for clipped gradients of norm at most clip. The argument `floors` is 0, or
 // the number of bands for correlated noise.
 func newGrid(noiseMultiplier, clip float64, parameters, records, floors int) (grid, error) {
 	const (

@@ -140,7 +140,7 @@ type pick struct{ row, block int }
 
 const drawLength = 1 << 13
 
-// newBatcher returns a batcher for the phase that begins at step start. The argument blocks must depend on
+// newBatcher returns a batcher for the phase that begins at step start. The argument `blocks` must depend on
 // public values only.
 func newBatcher(s Sampling, probability float64, start, records, blocks int) *batcher {
 	parts := (records + drawLength - 1) / drawLength

@@ -20,7 +20,7 @@ const (
 
 // Cosines returns the name of an extractor for tables. Its features are the table's columns, and cosines and
 // sines of fixed random projections (Rahimi, Recht 2007). With these features a linear model can separate
-// classes that no plane separates. The argument width is rounded to two significant digits w. The cosines
+// classes that no plane separates. The argument `width` is rounded to two significant digits w. The cosines
 // and sines of rows x and y of c columns have an inner product of about c exp(-|x-y|^2/(2 w^2)). The argument
 // count is the number of cosines and sines. It must be even, from 2 to 4096.
 func Cosines(count int, width float64) string {

@@ -36,7 +36,7 @@ const (
 	domainBytes = 2
 )
 
-// NewKey draws a releasable key from the operating system.
+// NewKey draws a secret key from the operating system. Results with its noise may be released.
 func NewKey() (Key, error) {
 	var secret [sha256.Size]byte
 	if _, err := rand.Read(secret[:]); err != nil {

@@ -227,7 +227,7 @@ func isRun(path string, config []byte, asked identity) error {
 }
 
 // ReadState reads the progress of a run from a JSON file into state, if the file exists. The field id of the
-// file must equal the argument id, the [ID] of the run.
+// file must equal the argument `id`, the [ID] of the run.
 func ReadState(path, id string, state any) error {
 	durable.Sweep(path, "") // remains of killed processes; the caller holds the folder
 	text, err := os.ReadFile(path)

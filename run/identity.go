@@ -17,7 +17,7 @@ import (
 // ErrOtherRun matches every error about a file, folder or ledger that belongs to another run.
 var ErrOtherRun = errors.New("run: the ledger belongs to another run")
 
-// OtherRun returns an error that matches [ErrOtherRun]. The argument differ lists the differences of the
+// OtherRun returns an error that matches [ErrOtherRun]. The argument `differ` lists the differences of the
 // runs.
 func OtherRun(what string, differ []string, why, fix string) error {
 	if len(differ) > 0 {
@@ -95,7 +95,7 @@ func Kind(name string) (kind string, settings json.RawMessage) {
 	return id.Kind, id.Settings
 }
 
-// ID returns the name of a run that has its own ledger or folder. The argument inputs is a hash of the
+// ID returns the name of a run that has its own ledger or folder. The argument `inputs` is a hash of the
 // private inputs. The name is a pseudorandom function of kind, inputs and settings under key, so it reveals
 // nothing about the inputs.
 func ID(key rng.Key, kind string, inputs []byte, settings any) (string, error) {

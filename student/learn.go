@@ -77,7 +77,8 @@ func (l *Learner) ProjectPool(ctx context.Context) (Matrix, error) {
 	return l.Project(ctx, l.x)
 }
 
-// Select returns m different rows as queries, by [Pool.Select] on the rows over which labels are spread.
+// Select chooses m different rows as queries. It calls [Pool.Select] for the rows that receive spread
+// labels.
 func (l *Learner) Select(ctx context.Context, m int, rnd *rand.Rand) ([]int, error) {
 	chosen, err := l.pool.Select(ctx, m, rnd)
 	for i, r := range chosen {

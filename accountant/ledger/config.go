@@ -85,8 +85,8 @@ type Config struct {
 	// is valid because a rerun gives identical answers. If a rerun has different noise, Run must be empty.
 	// For runs on a shared ledger see [Ledger.Run].
 	Run string
-	// Data identifies the private input, for example by the SHA-256 of a vote file. It is optional and is not
-	// interpreted. An existing file must have the same Data.
+	// Data identifies the private input, for example by the SHA-256 of a vote file. It is optional and
+	// is not interpreted. An existing ledger must have the same Data.
 	Data string
 	// Noise is the source of all noise. If Noise is empty, [Config.Releasable] is false.
 	Noise Noise

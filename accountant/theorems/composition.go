@@ -135,7 +135,7 @@ func (c *composition) failure() float64 {
 }
 
 // spent returns 1 - product of (1 - delta_i) over all runs, rounded up. For a run with an epsilon-delta
-// curve, delta_i is the argument share.
+// curve, delta_i = share.
 func (c *composition) spent(share float64) float64 {
 	log := 0.0
 	for i, k := range c.events.fixed.Keys {

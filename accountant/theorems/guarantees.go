@@ -141,7 +141,8 @@ func (g *guarantees) flatten(e accountant.Event, count int64, rel accountant.Rel
 	return unsupported(e, "its (epsilon, delta) is not known to the composition theorems")
 }
 
-// sampled adds count copies of e to g. The event e runs inner on samples with probability q.
+// sampled adds count copies of e to g. The event e runs `inner` on samples that contain each record with
+// probability q.
 func (g *guarantees) sampled(e accountant.Event, q float64, inner accountant.Event, count int64) error {
 	// Sampling turns (epsilon, delta) into (log(1 + q(e^epsilon - 1)), q delta). This is valid for Poisson
 	// sampling under add/remove, and for sampling without replacement under replace-one (Balle, Barthe,

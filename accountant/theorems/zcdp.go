@@ -147,7 +147,7 @@ func zcdpLogDelta(rho, eps float64) (logDelta, order float64) {
 	return math.Min(0, log), 1 + a1
 }
 
-// PairEpsilon converts an (epsilon, delta) guarantee to another delta, the argument at. The result is the
+// PairEpsilon converts an (epsilon, delta) guarantee to another delta, the argument `at`. The result is the
 // least epsilon that is valid for all mechanisms with this guarantee, or +Inf if at < delta. The result is
 // exact: the worst mechanism fails with probability delta, and otherwise is randomised response (Kairouz,
 // Oh, Viswanath 2015).

@@ -96,9 +96,9 @@ func (m *NearestQuestions) Release(r *ledger.Reservation, key rng.Key, classes i
 	return Counts{classes, counts}, nil
 }
 
-// Cast returns the votes without noise, for every class of every question. Each unit votes at its nearest
-// questions. The argument votes is the number of votes per unit. The result is private. The results of
-// several silos may be added.
+// Cast returns the votes without noise, for every class of every question. Each unit votes at its
+// nearest questions. Each unit has `votes` votes. The result is private. The results of several silos
+// may be added.
 func Cast(ctx context.Context, private Rows, questions blas32.General, votes int) ([]int64, error) {
 	if err := private.check(questions); err != nil {
 		return nil, err

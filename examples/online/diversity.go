@@ -72,7 +72,7 @@ func apart(p, q []float64) (distance float64) {
 var kinds = []string{"the teachers' mean law", "coordinated", "coordinated, epsilon 8", "independent", "independent, epsilon 8"}
 
 // diversity returns the mean entropy of tokens in nats, for each element of the variable kinds. The argument
-// at is the number of steps, and the argument draws is the number of tokens per step.
+// at is the number of steps, and the argument `draws` is the number of tokens per step.
 func (t trace) diversity(ctx context.Context, key rng.Key, at, draws int) ([]float64, error) {
 	noisy, _, err := methods[0].within(ctx, 8, 48)
 	if err != nil {

@@ -91,7 +91,7 @@ func (s step) mean() []float64 {
 	return scaled(law)
 }
 
-// count returns the number of votes for each token. The argument votes holds one token per teacher.
+// count returns the number of votes for each token. The argument `votes` holds one token per teacher.
 func (t trace) count(votes []int) tokens.Counts {
 	number := map[int]int64{}
 	for _, v := range votes {

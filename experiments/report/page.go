@@ -89,7 +89,7 @@ func constantWords(r *experiments.Result) string {
 // Write writes results.json, results.csv, the figures as SVG, report.html and, for each private method,
 // accounts/METHOD.json for `pate account`. Files go to the subfolders public and private of dir (see package
 // results). Each file is written atomically, and states if it is not releasable. In a seeded run, the names
-// of accounts begin with "seeded-". Running times are in the folder private. The argument repeat is the
+// of accounts begin with "seeded-". Running times are in the folder private. The argument `repeat` is the
 // command line that repeats the run.
 func Write(dir string, r *experiments.Result, repeat string) error {
 	folder, times := results.Folder(dir), make([]float64, len(r.Rows))

@@ -20,7 +20,7 @@ func WriteFile(path string, mode os.FileMode, write func(io.Writer) error) error
 	return WriteTagged(path, "", mode, write)
 }
 
-// WriteTagged is [WriteFile] with the argument tag in the name of the temporary file. [Sweep] removes
+// WriteTagged is [WriteFile] with the argument `tag` in the name of the temporary file. [Sweep] removes
 // temporary files by their tag.
 func WriteTagged(path, tag string, mode os.FileMode, write func(io.Writer) error) (err error) {
 	dir := filepath.Dir(path)

@@ -64,8 +64,8 @@ func SyncDir(dir string) error {
 	return nil
 }
 
-// Unnamed makes a temporary file that the system removes when the file is closed or the process ends. The
-// result named is always false.
+// Unnamed makes a temporary file that the system removes when the file is closed or the process ends.
+// The second result is always false.
 func Unnamed(pattern string) (f *os.File, named bool, err error) {
 	made, err := os.CreateTemp("", pattern)
 	if err != nil {

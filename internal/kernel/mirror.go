@@ -80,7 +80,7 @@ func setModuli(up, down []float32, e, o *[strip]float32) {
 	}
 }
 
-// prepare panics unless all dimensions fit. The argument rows is the number of rows of results.
+// prepare panics unless all dimensions fit. The argument `rows` is the number of rows of results.
 func (m Mirror) prepare(dst []float32, sum, difference Strips, rows int, src []float32, even, odd Strips, strips, width int) {
 	m.check()
 	sum.fits(dst, rows, strips, width)
@@ -127,9 +127,10 @@ func (q Quarters) MulStrips(dst []float32, sum, difference Strips, src []float32
 	q.mul(false, dst, sum, difference, src, even, odd, strips)
 }
 
-// Moduli is MulStrips for complex numbers. The first eight columns of a strip of src hold real parts, and
-// the last eight hold imaginary parts. Let s be the result of MulStrips at the place sum, and d the result at
-// the place difference. Moduli sets eight columns to |s| + |d| at sum, and eight to |s| - |d| at difference.
+// Moduli is MulStrips for complex numbers. The first eight columns of a strip of src hold real parts,
+// and the last eight hold imaginary parts. Let s be what MulStrips would write to the place `sum`, and d
+// what it would write to `difference`. Moduli sets eight columns to |s| + |d| at `sum`, and eight to |s|
+// - |d| at `difference`.
 func (q Quarters) Moduli(dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
 	q.mul(true, dst, sum, difference, src, even, odd, strips)
 }
@@ -254,7 +255,7 @@ type GroupInputs struct {
 	Weights []float32
 }
 
-// Add adds a group of two products. The argument out holds the places of the four results.
+// Add adds a group of two products. The argument `out` holds the places of the four results.
 func (g *Groups) Add(out [GroupOutputs]int, first, second GroupInputs) {
 	const lanes, bytes = 8, 4
 	place := func(p int, size *int) int32 {
@@ -276,8 +277,9 @@ func (g *Groups) Add(out [GroupOutputs]int, first, second GroupInputs) {
 	}
 }
 
-// Mul computes the results of both matrices. If several groups have a result at the same place, the last
-// group's result remains. If sum and difference are the same slice, it holds the differences.
+// Mul multiplies src by the matrix of sums and by the matrix of differences. If several groups write to
+// the same place, the result of the last group remains. If `sum` and `difference` are the same slice, it
+// holds the differences.
 func (g *Groups) Mul(sum, difference, src []float32) {
 	g.check(sum, difference, src)
 	if len(g.out) == 0 {

@@ -57,7 +57,7 @@ func All() []Named {
 	}
 }
 
-// idxFiles returns the four files of a set in MNIST's format. The argument sums has their SHA-256 hashes.
+// idxFiles returns the four files of a set in MNIST's format. The argument `sums` has their SHA-256 hashes.
 func idxFiles(folder, packaged string, sums ...string) []File {
 	var files []File
 	for i, name := range []string{"train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"} {

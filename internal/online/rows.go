@@ -106,7 +106,7 @@ type quotaVotes struct {
 	late    []quota.Question // of the journal, still to be counted
 }
 
-// start returns an answerer. The argument r reserves the event of t.
+// start returns an answerer. The argument `r` reserves the event of t.
 func (v *Voters) start(t quota.Terms, r *ledger.Reservation, key rng.Key) (Answerer, error) {
 	q := &quotaVotes{sample: quota.Sample{X: v.public, Terms: t}}
 	m, err := quota.New(t.Config)

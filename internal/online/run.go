@@ -52,7 +52,7 @@ type Config struct {
 	Ledger  run.File // its Path is set if Terms.Ledger is
 	Command string   // command that repeats the run
 	NewKey  func() (rng.Key, error)
-	// Serve answers questions until none are left or ctx ends. All noise of s is set. The argument resumed
+	// Serve answers questions until none are left or ctx ends. All noise of s is set. The argument `resumed`
 	// is true if the run was charged before.
 	Serve func(ctx context.Context, s Settings, resumed bool, e *Engine) error
 	// Finish ends the run if Serve returns nil before ctx ends: Run releases labels and destroys the key.

@@ -28,7 +28,7 @@ type Screen struct {
 	voting Mechanism
 }
 
-// NewScreen returns the mechanism for cfg. The argument voting answers refused queries, and must have a cap
+// NewScreen returns the mechanism for cfg. The argument `voting` answers refused queries, and must have a cap
 // of exactly Failures*Epochs queries.
 func NewScreen(cfg ScreenConfig, voting Mechanism) (*Screen, error) {
 	rho, err := rng.NewDiscreteLaplace(cfg.B1)

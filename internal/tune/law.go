@@ -75,7 +75,7 @@ func (l Law) Validate() error {
 	return nil
 }
 
-// Event returns the event of the whole search. The argument run is the event of one run.
+// Event returns the event of the whole search. The argument `run` is the event of one run.
 func (l Law) Event(run accountant.Event) accountant.Event {
 	if l.Mean != 0 {
 		return accountant.PoissonSelection{Mean: l.Mean, Event: run}
@@ -160,7 +160,7 @@ func (p Price) Ratio() float64 { return p.Noise / p.OneNoise }
 // Noisy returns the event of one run with this noise.
 type Noisy = func(noise float64) (accountant.Event, error)
 
-// PriceOf returns the price of a search for the epsilon and delta in target. The argument event gives the
+// PriceOf returns the price of a search for the epsilon and delta in target. The argument `event` gives the
 // event of one run. The search is accounted by Rényi divergences, because no other bounds are known. A
 // single run is accounted by the tightest accountant.
 func PriceOf(ctx context.Context, l Law, relation accountant.Relation, target accountant.Target, event Noisy) (Price, error) {

@@ -24,7 +24,8 @@ type Options struct {
 	Features int // number of features of the synthetic examples; 0 means 24
 	Classes  int // 0 means 3; should divide Features
 	Examples int // number of training examples; 0 means 120
-	// Accuracy is the least accuracy on easy data, by default 0.8. Constant predictions reach 2/(Classes+1).
+	// Accuracy is the accuracy that a learner must reach on easy data, by default 0.8. Constant
+	// predictions reach 2/(Classes+1).
 	Accuracy float64
 	// Prompt is the time in which Fit must return after ctx is cancelled, by default two seconds. Set more
 	// for slow machines and for the race detector.

@@ -134,10 +134,10 @@ func (r *Report) duplicates() Finding {
 	if len(r.Duplicates) > maxListed {
 		groups = append(groups, "...")
 	}
-	detail := "some teachers vote identically on every query: " + strings.Join(groups, ", ")
+	detail := "groups of teachers vote identically on every query: " + strings.Join(groups, ", ")
 	if r.ChanceDuplicates > MaxChance {
 		return Finding{"duplicates", LevelNote,
-			detail + fmt.Sprintf("; for independent teachers, %.2g identical pairs are expected by chance", r.ChanceDuplicates)}
+			detail + fmt.Sprintf("; independent teachers would give %.2g identical pairs on average", r.ChanceDuplicates)}
 	}
 	return Finding{"duplicates", LevelFail, detail + " (a model that votes twice changes two votes)"}
 }

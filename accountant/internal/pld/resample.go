@@ -13,7 +13,7 @@ type mergedOutput struct {
 }
 
 // place puts the outputs of list points on the lattice of t. The list must be sorted by lattice index k. The
-// caller must add the argument tolerance to t.lossError.
+// caller must add the argument `tolerance` to t.lossError.
 func (t *tilted) place(points []mergedOutput, lambda, tolerance float64) {
 	// An output whose loss is above its grid point is mixed with a part of the next lower output, and an
 	// output whose loss is below its grid point with a part of the next higher output. The mixture has
@@ -209,7 +209,7 @@ func (t *tilted) onto(h, lambda float64, up bool) *tilted {
 func (t *tilted) visit(out *tilted, period int, nearest bool, weigh func(x float64) [2]float64, f func(k int, a, b float64)) {
 	// Each mass is multiplied by the two results of weigh for its distance above this point k. Then visit
 	// calls f(k, a, b) with the sums a and b of the products, in increasing k. One k may get several calls.
-	// The argument period is the number of points of t per step of out if the lattices are nested, and
+	// The argument `period` is the number of points of t per step of out if the lattices are nested, and
 	// otherwise 0.
 	if period == 0 {
 		for i, mass := range t.p {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// Run runs a mechanism once on a fixed input. The argument run is the number of the run, from 0. Numeric
+// Run runs a mechanism once on a fixed input. The argument `run` is the number of the run, from 0. Numeric
 // outputs must be rounded coarsely, because an output that occurs only once is no evidence.
 type Run[O comparable] func(run uint64) (O, error)
 

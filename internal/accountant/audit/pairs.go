@@ -75,7 +75,7 @@ func (p *Pairs) LowerBound(alpha float64) (epsilon float64) {
 	return epsilon
 }
 
-// nearest returns the point (p0, q0) of [Pairs.Bet]. The argument growth is e^epsilon.
+// nearest returns the point (p0, q0) of [Pairs.Bet]. The argument `growth` is e^epsilon.
 func nearest(p1, q1, growth, delta float64) (p0, q0 float64) {
 	within := func(p, q float64) bool { return p <= growth*q+delta }
 	more, less := within(p1, q1), within(1-q1, 1-p1) // the two conditions

@@ -133,8 +133,8 @@ func (a *Account) prepare(s Step) {
 	}
 }
 
-// AddUnseen adds a step without distances. It costs as much as a step with all distances equal to
-// Config.Bound, which is required.
+// AddUnseen adds a step without distances. The step costs as much as one whose distances all equal
+// Config.Bound. Without Config.Bound, AddUnseen returns an error.
 func (a *Account) AddUnseen(s Step) error { return a.addUnseen(s, 1) }
 
 func (a *Account) addUnseen(s Step, times int) error {

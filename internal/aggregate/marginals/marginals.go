@@ -53,7 +53,7 @@ func (m *Marginals) Event() accountant.Event {
 	}
 }
 
-// Release returns the noisy counts, with one slice per column and one count per bin. The argument cells has
+// Release returns the noisy counts, with one slice per column and one count per bin. The argument `cells` has
 // one row per unit, with a bin or [None] for each column. Release fails if r was used before, if r charges
 // another event than m.Event(), or if the ledger has another relation than the configuration. Equal keys,
 // ledger entries and cells give equal counts. Errors reveal no unit.

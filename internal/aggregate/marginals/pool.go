@@ -23,8 +23,8 @@ const (
 	partOfTables  = 0.5
 )
 
-// Pool plans the counts from which the rows of a pool are drawn: noisy columns and, for a tree, pairs of
-// columns.
+// Pool plans the noisy counts from which the rows of a pool are drawn. They are counts of columns and,
+// if the rows are drawn along a tree, counts of pairs of columns.
 type Pool struct {
 	PoolConfig
 	columns *Marginals

@@ -150,8 +150,8 @@ func (r Regime) calibrate(ctx context.Context, account accountant.AutoConfig,
 	return noise, claim, err
 }
 
-// argmaxRegime returns the performance of the noisy argmax d, whose output distribution must depend on a gap
-// only through gap/noise.
+// argmaxRegime returns the performance of the noisy argmax d. Let the gap be the lead of the largest
+// count. The distribution of the output must depend on gap/noise alone.
 func (r Regime) argmaxRegime(ctx context.Context, account accountant.AutoConfig, d aggregate.Description,
 	event func(noise float64) (accountant.Event, error)) (Method, error) {
 	noise, claim, err := r.calibrate(ctx, account, event)

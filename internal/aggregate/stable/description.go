@@ -21,7 +21,7 @@ func Descriptions() []aggregate.Description {
 			Laws: []aggregate.NamedLaw{mstabPage()},
 		},
 		{
-			Name: SVT, Short: "as m-stab, with one-sided noise; only refusals are charged",
+			Name: SVT, Short: "as m-stab, with one-sided noise; only declined queries are charged",
 			Cost: "epsilon = 1/b1 + 2*failures/b2, and a failure delta",
 			Parameters: []aggregate.Parameter{
 				noise("b1", "noise of the threshold", ""),

@@ -204,7 +204,7 @@ func Balanced(epsilon, delta float64, failures int, beta float64) (Config, error
 }
 
 // Sparse returns a sparse vector for a budget of epsilon and t.Delta. The argument name selects mechanism and
-// noise. For SVT, the argument refusal bounds the probability that a stable answer is refused. If no noise
+// noise. For SVT, the argument `refusal` bounds the probability that a stable answer is refused. If no noise
 // fits, the error matches [accountant.ErrNoBracket].
 func Sparse(name string, epsilon float64, t Task, refusal float64, least aggregate.LeastNoise) (cfg Config, err error) {
 	switch name {

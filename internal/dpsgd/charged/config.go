@@ -26,7 +26,7 @@ type Config struct {
 	// SecondClip bounds the Frobenius norm of the matrix of second moments of one image. The matrix has a
 	// trace of at most 81.
 	SecondClip float64 `json:"second_clip,omitzero"`
-	// Ridge is the argument ridge of [moments.SecondMoment.Whitening].
+	// Ridge is the argument `ridge` of [moments.SecondMoment.Whitening].
 	Ridge float64 `json:"ridge,omitzero"`
 	// MeanNoise is the noise multiplier of the mean of the scattering features. HOGMeanNoise is the noise
 	// multiplier of the mean of the oriented gradients. A mean of d features has clip norm sqrt(d).

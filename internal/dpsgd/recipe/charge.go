@@ -19,7 +19,8 @@ import (
 
 const relation = accountant.AddRemove
 
-// ErrBudget reports that no noise meets the epsilon of a plan, because the statistics alone cost more.
+// ErrBudget reports that the statistics alone cost more than the epsilon of a plan, so that even
+// unlimited noise would exceed it.
 var ErrBudget = errors.New("recipe: the budget is too small")
 
 // ErrUncovered reports a plan with too little noise for a shared ledger whose method is not accountant.ByRDP.

@@ -192,7 +192,7 @@ func (m *Model) Accuracy(classes []int, set dataset.Set) (accuracy float64, know
 	return float64(right) / float64(len(classes)), true
 }
 
-// FileOfChosen returns the model file of a model that was chosen among several models. The argument epsilon
+// FileOfChosen returns the model file of a model that was chosen among several models. The argument `epsilon`
 // includes the cost of the choice. The argument `scored` holds the public test rows.
 func (m *Model) FileOfChosen(epsilon, delta float64, scored dataset.Set) ([]byte, error) {
 	chosen := *m

@@ -147,7 +147,7 @@ func (r Rows) Write(dir string) error {
 }
 
 // Read returns the figures that Write stored in dir, or nil if Write stored none. The number of stored rows
-// must equal the argument rows.
+// must equal the argument `rows`.
 func Read(dir string, rows int) (Rows, error) {
 	text, err := os.ReadFile(results.Folder(dir).Private(file))
 	if errors.Is(err, fs.ErrNotExist) {

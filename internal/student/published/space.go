@@ -13,7 +13,7 @@ import (
 	"github.com/pate-go/pate/student"
 )
 
-// Voters returns the private rows (argument rows) as voters, and rows asked[i] of the pool as queries.
+// Voters returns the private rows (argument `rows`) as voters, and rows asked[i] of the pool as queries.
 // The votes of a unit depend only on the pool and on the rows of this unit.
 func Voters(ctx context.Context, s *dataset.Schema, p dataset.Pool, rows dataset.Set, asked []int) (neighbours.Rows, student.Matrix, error) {
 	pool, points, err := Space(ctx, s, p, rows)
@@ -23,8 +23,9 @@ func Voters(ctx context.Context, s *dataset.Schema, p dataset.Pool, rows dataset
 	return neighbours.Rows{X: points, Y: rows.Y, Units: rows.Units, Classes: len(s.Classes)}, dense.Pick(pool, asked), nil
 }
 
-// Space returns p and the argument rows as points for measuring distances. Except for tables, long points are
-// projected on the leading principal directions of p. A point depends only on its row and p.
+// Space returns the pool p, and `rows`, as points between which distances are measured. If the data are
+// not a table, points with many coordinates are projected on the leading principal directions of the
+// pool. A point depends only on its row and on p.
 func Space(ctx context.Context, s *dataset.Schema, p dataset.Pool, rows dataset.Set) (pool, points student.Matrix, err error) {
 	e, pool, err := extract(ctx, s, p)
 	if err != nil {

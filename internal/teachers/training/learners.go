@@ -58,7 +58,7 @@ const (
 	teacherDelta   = 1e-5
 )
 
-// NewLearner returns the named learner for rows with the given number of columns. The argument image is the
+// NewLearner returns the named learner for rows with the given number of columns. The argument `image` is the
 // shape of a row, or zero if rows are not images.
 func NewLearner(ctx context.Context, name string, columns int, image dataset.Shape) (teachers.Learner, error) {
 	pool := golearn.Pooling{}

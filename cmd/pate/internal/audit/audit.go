@@ -45,7 +45,7 @@ func New(g *shell.Globals) *cobra.Command {
 			shell.If(!foreign && misplaced >= 0, "--%s needs --command or --url", ofOutside[max(misplaced, 0)]),
 			shell.If(foreign && f.samples > 0 && f.samples < 16, "--samples %d: with --command or --url it must be at least 16", f.samples),
 			shell.If(f.samples < 0 || f.samples == 1 || f.samples > 1<<30,
-				"--samples %d: the number of samples of each input must be from 2 to 2^30", f.samples),
+				"--samples %d: the number of outputs sampled for each input must be from 2 to 2^30", f.samples),
 			shell.If(!(f.alpha >= 1e-9 && f.alpha <= 0.5), "--alpha %v: the chance of a false alarm must be from 1e-9 to 0.5", f.alpha),
 		); err != nil {
 			return err

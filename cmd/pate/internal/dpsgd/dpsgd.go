@@ -243,7 +243,7 @@ func (f *ownFlags) check(given func(string) bool, size int) error {
 	}
 	for _, name := range []string{"data", "split", "quick"} {
 		if given(name) {
-			return fmt.Errorf("--%s is for data that the command splits itself: omit this flag, or omit the private file %s", name, f.private)
+			return fmt.Errorf("--%s is for data without separate public files: omit this flag, or omit the private file %s", name, f.private)
 		}
 	}
 	if f.public == "" {

@@ -118,7 +118,7 @@ var remedies = []Remedy{
 	{ledger.ErrBroken, ExitFailure, nil, "a charge or an outcome could not be written to disk, so nothing was released under this charge",
 		"free disk space or repair the disk, and run the same command again", ""},
 	{ledger.ErrCorrupt, ExitCheckFailed, nil, "the ledger is damaged, so its charges are uncertain, and nothing more may be released",
-		"restore the newest copy of the ledger; release nothing under an older copy, because it lacks later charges", "ledger"},
+		"restore a copy that has all charges; under any other copy release nothing more, because it lacks charges", "ledger"},
 }
 
 const otherRun = "key, ledger and checkpoints in the folder belong to that run, and a second run would spend its budget unnoticed"

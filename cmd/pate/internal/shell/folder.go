@@ -33,7 +33,7 @@ type FolderRun[T any] struct {
 	Print func(g *Globals, result T) error
 }
 
-// CommandLine returns the identity of a run. The argument data is the name of the data, or the paths. The
+// CommandLine returns the identity of a run. The argument `data` is the name of the data, or the paths. The
 // arguments held are the contents of further files on the command line.
 func (g *Globals) CommandLine(kind, data, command string, held ...any) run.Identity {
 	return run.Identity{Kind: kind, Command: command, Settings: struct {

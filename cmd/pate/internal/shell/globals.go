@@ -111,7 +111,7 @@ func (g *Globals) Print(report any, tableIn func(table.Format) table.Table) erro
 }
 
 // PrintRun writes the result of a run. JSON contains the argument report, and CSV the argument records. Other
-// formats contain the argument people and then the argument below. Format Text begins with heading.
+// formats contain the argument `people` and then the argument `below`. Format Text begins with heading.
 func (g *Globals) PrintRun(report any, records, people table.Table, heading, below string) error {
 	comment, format := "", g.ParsedFormat()
 	switch format {

@@ -226,7 +226,7 @@ func ParseOrders(text string) ([]float64, error) {
 			return nil, fmt.Errorf("--orders: %q is not FIRST:LAST:STEP", part)
 		}
 		if !(lo > 1) || hi < lo || !(step > 0) || (hi-lo)/step > maxOrders {
-			return nil, fmt.Errorf("--orders %q: must be above 1; a range must go from low to high and have at most %d orders", part, maxOrders)
+			return nil, fmt.Errorf("--orders %q: each order must be above 1; a range FROM:TO must rise and have at most %d orders", part, maxOrders)
 		}
 		for i := 0; ; i++ {
 			// Round decimal steps, so that 1.1:10.9:0.1 has 2 instead of 2.0000000000000004.
