@@ -174,7 +174,7 @@ type noises struct {
 	ids     []uint64 // identifiers of the query drawn last
 }
 
-// spare returns unused noises. The caller must return them to s.room.
+// spare returns empty buffers for noise. The caller must put the buffers back into the pool s.room.
 func (s *session) spare() *noises {
 	n, _ := s.room.Get().(*noises)
 	if n == nil {

@@ -12,7 +12,7 @@ import (
 // because it has the fewest good queries for the same mean. If the mean may be one half or less, all queries
 // may be tied, and no plan reaches the goal.
 
-// ShareSlack is how far below the goal's accuracy a plan may fall if Share is only [Public.LeastShare].
+// ShareSlack is how far a plan's accuracy may be below the goal's if Public.Share is as low as LeastShare.
 const ShareSlack = 0.04
 
 func (p Public) sharing(queries int) (worlds []world, err error) {
@@ -71,7 +71,7 @@ func (c cases) share() float64 {
 }
 
 // split returns votes. On each query, the largest class has the fraction f of the votes, with f = 1 or
-// f = split. The mean of f over the queries is about share.
+// f = split. The mean of f over the queries is about the argument `share`.
 func (p Public) split(share, split float64) (cases, error) {
 	const queries = 100
 	unanimous := queries

@@ -52,7 +52,7 @@ func (f *flags) run(cmd *cobra.Command, g *shell.Globals, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := f.check(ctx, g, cmd, args, source); err != nil {
+	if err := f.check(ctx, g, cmd, args, source); err != nil { // most checks are impossible on counts
 		return err
 	}
 	if err := out.Write(0o600, func(w io.Writer) error { return source.WriteCounts(ctx, w, asNPY) }); err != nil {
@@ -106,7 +106,7 @@ func (f *flags) runJoin(ctx context.Context, g *shell.Globals, args []string, ou
 	return f.report(g, result{files.Queries(), opt.Teachers, files.Classes()}, opt.ClassNames)
 }
 
-// check returns an error if the votes fail a check. It precedes counting, because counts allow few checks.
+// check returns an error if the votes fail a check.
 func (f *flags) check(ctx context.Context, g *shell.Globals, cmd *cobra.Command, args []string, source *votes.Source) error {
 	report, err := source.Check(ctx)
 	if err != nil {

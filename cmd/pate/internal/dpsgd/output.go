@@ -170,7 +170,7 @@ func dpsgdFootnotes(r *recipe.Result) string {
 }
 
 // writeDPSGD writes results and accounts to dir. Running times, and results that are not releasable, go to
-// the private part.
+// dir/private.
 func writeDPSGD(dir string, r *recipe.Result) error {
 	folder, times := results.Folder(dir), make([]float64, len(r.Rows))
 	for i, row := range r.Rows {
