@@ -80,7 +80,7 @@ func share(c Config, delta float64) float64 {
 	return delta
 }
 
-// penalty returns epsilon - divergence at order a, rounded up, where epsilon is for the given delta.
+// penalty returns epsilon - D, rounded up, where a Rényi divergence D of order a implies (epsilon, delta)-DP.
 func penalty(a, delta float64) (float64, error) {
 	if math.IsInf(a, 1) {
 		return 0, nil
@@ -167,8 +167,8 @@ func (b *balance) divergence(i int, more float64) float64 {
 	return (b.sum[i] + b.carry[i] + more) * (1 + sumSlack)
 }
 
-// onOrders returns the least epsilon over the orders, for all reservations and one further charge. Without a
-// further charge, more is nil. In mode Filter, this epsilon is no guarantee.
+// onOrders returns the least epsilon over the orders, for all reservations plus the charge `more`, if it is
+// not nil. In mode Filter, this epsilon is no guarantee.
 func (b *balance) onOrders(more *charge) (float64, error) {
 	failure, curve := b.failure, []float64(nil)
 	if more != nil {

@@ -91,8 +91,8 @@ func Allocation(steps int64, sigma float64) Pair {
 	return Pair{pairAllocation, float64(steps), sigma, 0}
 }
 
-// Several returns a pair that bounds epsilon from below for a record in k random steps. It is the pair of a
-// sum over all steps (see type several).
+// Several returns a pair that bounds epsilon from below for a record in k random steps. The proof is in
+// several.go.
 func Several(steps, k int64, sigma float64) Pair {
 	return Pair{pairSeveral, float64(steps), sigma, float64(k)}
 }
@@ -183,7 +183,7 @@ func (p Pair) pure(n float64, reverse bool) float64 {
 
 // A Sum lists the pairs of a composition and their counts. All Gaussian pairs are merged into one.
 type Sum struct {
-	// Plain, if set, makes Add replace a pair of Several by the pair of the plain sum of all outputs.
+	// If Plain is set, Add replaces each pair from [Several] by the Gaussian pair of the sum of all outputs.
 	Plain bool
 
 	mu2     float64 // sum of n (sensitivity/sigma)^2 of unsampled Gaussians
@@ -233,7 +233,7 @@ func (s *Sum) AddOdds(logOdds float64, n int64) {
 	}
 }
 
-// About sets the approximate delta of later queries, on which the pair of [Several] depends.
+// About sets the approximate delta of later queries. The pair of [Several] depends on this delta.
 func (s *Sum) About(delta float64) { s.about = mathx.Log(delta) }
 
 // Full reports whether a count was too large for Add.

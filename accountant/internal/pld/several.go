@@ -22,15 +22,15 @@ import (
 //  3. Lower P or higher Q reduce the sum of (P - e^epsilon Q)_+ over the outcomes, also in a composition. So
 //     P is rounded down, Q is rounded up, and P is 0 on outcomes that are not listed.
 
-// several is a lower bound for a record in random steps. It reduces all outputs to one number.
+// several is a lower bound on epsilon for a record in random steps. The proof is above.
 type several struct {
 	steps, count int64 // all steps, and the steps with the record
 	sigma        float64
 	lean         float64 // factor of the odds c/(1-c) in f
 }
 
-// leaning returns a copy of s with field lean chosen for a high bound. A lean below 1 improves the bound if a
-// few large ratios determine delta.
+// leaning returns a copy of s whose field lean gives a high lower bound on epsilon. A lean below 1 improves
+// the bound if a few large ratios determine delta.
 func (s several) leaning(ctx context.Context, reverse bool, logDelta float64) several {
 	best, most := s, 0.0
 	for s.lean = 1; s.lean > 1e-5; s.lean /= math.E {
@@ -61,7 +61,7 @@ const (
 	leastSeveral, mostSeveral, severalOutcomes = 1 << 14, 1 << 18, 1 << 12
 )
 
-// depths returns -log(p) for each tail probability p at which a distribution is tilted.
+// depths returns the depths of the tilts. A tilt of depth d makes outcomes of tail probability e^-d accurate.
 func (s several) depths(logDelta float64) []float64 {
 	// A Fourier transform has large errors at rare outcomes. If delta is small, a tilt towards these outcomes
 	// makes their masses accurate.

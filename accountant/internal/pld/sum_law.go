@@ -140,8 +140,8 @@ func (l *sumLaw) plus(b *sumLaw, h, tail float64, work *int) *sumLaw {
 	return out
 }
 
-// add adds to l the sums of a point of big and a point of small. Only pairs with d >= from are used, where
-// d is the number of grid steps from the point of small up to the point of big.
+// add adds to l the sums x + y for points x of big and y of small. Only pairs with d >= from are used, where
+// d is the number of grid steps from y up to x.
 func (l *sumLaw) add(big, small *sumLaw, from int, same bool, work *int) {
 	// If same is set, small equals big, and each pair of points is visited once and counts twice. The sum of
 	// two points that are d steps apart is log1p(e^{-hd}) above the upper point. So its place, and its
@@ -197,7 +197,7 @@ func (l *sumLaw) add(big, small *sumLaw, from int, same bool, work *int) {
 	l.addFar(big, small, far, same, work)
 }
 
-// addFar adds to l the sums of a point of big and a point of small at distance d >= far, in grid steps.
+// addFar adds to l the sums x + y for points x of big that lie d >= far grid steps above a point y of small.
 func (l *sumLaw) addFar(big, small *sumLaw, far int, same bool, work *int) {
 	// Each sum is less than half a step of l above the upper point. The weight of the right grid point is
 	// e^{-hd}/(e^fine - 1), a geometric series in d.

@@ -18,11 +18,11 @@ type tilted struct {
 	lo     int
 	p      []float64 // not negative, sums to 1
 	logM   float64
-	// err bounds the sum of |p - exact p| over the lattice.
+	// err bounds sum |p - exact p - e|, where e[i] is the rounding error of Fourier transforms in p[i].
 	err float64
-	// noise bounds sqrt(sum e^2 / h), where e is the rounding error of Fourier transforms per element of p.
+	// noise is an upper bound on sqrt(sum e[i]^2 / h), with e[i] as for err.
 	noise float64
-	// most bounds the noise |p - exact p| at each point, after the last convolution.
+	// most is an upper bound on each |e[i]|, with e[i] as for err, but from the last convolution only.
 	most   float64
 	length int // length of the window of the last convolution
 	pieces int // pieces of the integration of one step
