@@ -12,7 +12,7 @@ import (
 
 type cyclic struct{ bands int }
 
-// validate returns an error if bands is out of range, or if the event does not cover c.
+// validate returns an error if bands is out of range, or if c has settings that the event does not cover.
 func (y cyclic) validate(c Config) error {
 	if err := within("Config.Sampling.Bands", float64(y.bands), 1, math.Max(1, float64(c.TotalSteps()))); err != nil {
 		return err
@@ -106,7 +106,7 @@ func bandedCoefficients(bands int) []float64 {
 
 const bandBits = 31
 
-// wholeCoefficients returns bandedCoefficients times 2^bandBits, rounded down to norm at most 2^bandBits.
+// wholeCoefficients rounds bandedCoefficients times 2^bandBits down, to a vector of norm at most 2^bandBits.
 func wholeCoefficients(bands int) []uint64 {
 	real := bandedCoefficients(bands)
 	whole := make([]uint64, bands)
@@ -142,7 +142,7 @@ func wholeCoefficients(bands int) []uint64 {
 // banded correlates the noise of different steps. The noise is in grid units, and as private as the sums.
 type banded struct {
 	coefficients []uint64
-	noise        [][]int64 // w of a step, at index step modulo bands; for the current step s until after replaces it
+	noise        [][]int64 // w of a step, at index step modulo bands; between `before` and `after`, s of the current step
 }
 
 func newBanded(bands, parameters int) *banded {
@@ -158,7 +158,7 @@ func newBanded(bands, parameters int) *banded {
 
 func (b *banded) at(step int) []int64 { return b.noise[step%len(b.noise)] }
 
-// The method before changes sums from s_t to y_t - z_t (see banded). sums[0] is for parameter `low`.
+// In sums, `before` replaces s_t by y_t - z_t (formulas above banded). sums[0] is for parameter `low`.
 func (b *banded) before(sums []int64, low, step int) {
 	copy(b.at(step)[low:], sums)
 	earlier := make([][]int64, 0, len(b.noise))
@@ -177,7 +177,7 @@ func (b *banded) before(sums []int64, low, step int) {
 	}
 }
 
-// The method after changes released from y_t to x_t, and stores w_t. released[0] is for parameter `low`.
+// In released, `after` replaces y_t by x_t (formulas above banded). released[0] is for parameter `low`.
 func (b *banded) after(released []int64, low, step int) {
 	noise := b.at(step)[low : low+len(released)]
 	for j, y := range released {

@@ -36,14 +36,14 @@ func (b Between) String() string {
 }
 
 // Distances configures the measurement of distances between gradients at every step, for Bayesian accounting
-// of typical records. Measuring does not change the training. Distances are private, have no noise and are
-// not charged.
+// of typical records. Measuring does not change the training. The distances are private, have no noise and
+// are not charged.
 type Distances struct {
 	// Observe receives the distances of each step before the parameters change. After a resume it receives
 	// only the distances of later steps. If Observe is nil, nothing is measured.
 	Observe func(StepDistances)
 	Between Between
-	// Most bounds the number of distances of a step. For an expected batch size b, the default is b/16,
+	// Most is the largest number of distances of a step. For an expected batch size b, the default is b/16,
 	// clamped to [2, 128]. If Between is Records, the default is b/256, clamped to [2, 16].
 	Most int
 }
@@ -137,9 +137,9 @@ func (m *meter) add(sum []float32, data Data, rows []int, clip Clip) {
 	m.worker.AddClipped(sum, data, rows, clip)
 }
 
-// MeasureDistances returns distances at the current parameters, for the records with the indices rows. With
-// [Batches] it returns one distance per record. With [Records] it returns one distance per pair rows[2i],
-// rows[2i+1]. Clip norms must be finite. Distances are private.
+// MeasureDistances returns distances at the current parameters. The argument `rows` holds indices of records.
+// With [Batches] it returns one distance per record. With [Records] it returns one distance per pair
+// rows[2i], rows[2i+1]. Clip norms must be finite. Distances are private.
 func MeasureDistances(model Model, data Data, rows []int, clip Clip, between Between) ([]float64, error) {
 	if err := cmp.Or(data.validate(), checkModel(model, data), data.allFinite()); err != nil {
 		return nil, err

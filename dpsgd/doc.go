@@ -38,10 +38,10 @@
 //
 // # Sampling
 //
-// [Sampling] has two schemes by epochs. In random allocation every record joins k of the t steps of each
-// epoch. In the balls-in-bins scheme every record joins one of t batches, and all epochs use the same
-// batches. The steps of a record are drawn independently of all other records, so batch sizes are random.
-// Sums are divided by the expected batch size.
+// Two schemes of [Sampling] divide the run into epochs of t steps. In random allocation every record joins k
+// steps of each epoch. In the balls-in-bins scheme every record joins one of t batches, and all epochs use
+// the same batches. The steps of a record are drawn independently of all other records, so batch sizes are
+// random. Sums are divided by the expected batch size.
 //
 // The scheme [Cyclic] correlates the noise of different steps (banded matrix factorisation, Choquette-Choo et
 // al. 2023). Each step subtracts part of the earlier noise, so sums over many steps have less noise. Cyclic
@@ -61,9 +61,9 @@
 //     sets n. By default n is the number of records in the data, and the run publishes this number. The proof
 //     assumes that neighbouring data sets have the same n.
 //   - The key must be secret. For a release it must come from rng.NewKey. All randomness is a function of the
-//     key and of a hash of configuration, data and initial parameters. The noise also depends on the sum. If
-//     two machines round a sum differently, they draw equal noise only with probability 2^-128. A repeated
-//     run gives the same result. A run with a key of rng.SeedKey is not releasable.
+//     key and of a hash of configuration, data and initial parameters. The noise also depends on the clipped
+//     sum. If two machines round this sum differently, they draw equal noise only with probability 2^-128. A
+//     repeated run gives the same result. A run with a key of rng.SeedKey is not releasable.
 //   - [Diagnostics] and the running time are private and unprotected. All other [Metrics] may be published.
 //   - The whole event is charged, even if the run ends early.
 //   - Features must be public functions of their own row. This package does not charge for statistics fitted

@@ -19,8 +19,8 @@ import (
 // Coupling. Every record of the batch joins one of B blocks by its own uniform draw. Couple the runs on D and
 // on D plus record r. All other records are then in the batch in both runs or in neither, and in the same
 // block. The coupling exists because B depends only on the public number of records. All blocks except the
-// block of r then hold the same records in the same order. These blocks give the same integers, because a
-// call's result does not depend on where its records lie (obligation 1 of Worker). So the release is a
+// block of r then hold the same records in the same order. These blocks give the same integers, because the
+// sum of AddClipped does not depend on the indices of the rows (obligation 1 of Worker). So the release is a
 // mixture over the coupled draws. With probability q, record r shifts the sum by a vector of bounded norm.
 // With probability 1 - q, the sum stays the same. Blocks by position in the data would break the proof.
 // Removing a record would then move all later records and change the rounding of every block.
@@ -47,20 +47,21 @@ import (
 // Gaussian weights around two lattice points are equal (Canonne, Kamath, Steinke 2020). The likelihood ratio
 // of a sampled step is 1 - q + q N_v/N_0, with integer powers that are sums of powers of N_v/N_0. So the
 // moments of integer order equal the moments of the continuous sampled Gaussian. For other orders, and for
-// the reverse direction, compare the moment, a sum over the lattice, with the integral of the same function.
-// Poisson summation, with the contour moved to the nearest complex zero of the likelihood ratio, bounds the
-// relative difference. This difference is below P exp(-min(1, NoiseMultiplier) sigma), where sigma >= 2^32.
+// the divergence with the two data sets exchanged, compare the moment (a sum over the lattice) with the
+// integral of the summand. Poisson summation, with the contour moved to the nearest complex zero of the
+// likelihood ratio, bounds the relative difference. This difference is below P exp(-min(1, NoiseMultiplier)
+// sigma), where sigma >= 2^32.
 //
 // Sampling by epochs. Each record's steps are drawn independently of all other records. So couple the runs as
 // above, with other records in the same steps. Let L_i be the likelihood ratio of step i if record r is in
 // this step, and F the likelihood ratio of the runs with and without r. For fixed steps of r, F is the
 // product of the L_i of these steps. For random steps of r, F is the mean of these products, and is linear in
-// each L_i. At integer orders the moments of F expand into the terms of the previous section, one factor for
-// each step. For other orders, and for the reverse direction, fix the outputs of all steps but step i. For
-// some A, B >= 0, F = A + B L_i is then proportional to the likelihood ratio of a sampled step. So the
+// each L_i. At integer orders a moment of F is a sum of products. Each factor is a moment of integer order of
+// one L_i (see Noise). For other orders, and for exchanged data sets, fix the outputs of all steps but step
+// i. For some A, B >= 0, F = A + B L_i is then proportional to the likelihood ratio of a sampled step. So the
 // previous section bounds the error of replacing the sum over step i by an integral. The shift of a step may
-// depend on earlier outputs. So start with the last step, and assume the largest shift. Its integral is the
-// largest for any A and B.
+// depend on earlier outputs. So start with the last step, and assume the largest shift. The largest shift has
+// the largest integral for any A and B.
 //
 // Correlated noise. Let b be the number of bands, and v the vector by which a record changes the sum of a
 // step. The record changes the integers y (see banded) of this step and of the next b-1 steps. The change is
@@ -68,7 +69,7 @@ import (
 // most one, so the change has norm at most |v|. Rounding down adds less than one to every coordinate, so less
 // than sqrt(bP) to the norm of the change. A record can join only every b-th step, so the changed spans of b
 // steps are disjoint. Each span is one sampled release with bP coordinates. Contributions of other records,
-// and so the rounding, may depend on earlier coordinates. The bound on the norm holds for all values of the
+// and rounding errors, may depend on earlier coordinates. The bound on the norm holds for all values of the
 // earlier coordinates. A shift that depends on earlier coordinates is a bijection of the lattice. So replace
 // sums by integrals as above, and start with the last coordinate.
 //
@@ -141,8 +142,8 @@ func newGrid(noiseMultiplier, clip float64, parameters, records, floors int) (gr
 
 // LatticeDelta returns the part of delta to reserve for discrete noise. Before you compute epsilon by privacy
 // loss distributions for continuous noise, subtract LatticeDelta from delta. Rényi accounting needs no
-// reserve. For draws, pass the result of [Config.GaussianDraws]. For epsilon, pass an estimate of the final
-// one.
+// reserve. The argument `draws` is the result of [Config.GaussianDraws]. The argument `epsilon` must be at
+// least the epsilon computed with the reduced delta.
 func LatticeDelta(draws int, epsilon float64) float64 {
 	// The result is (1 + e^epsilon) times a bound on the total variation distance between all drawn values
 	// and rounded continuous noise. The bound is 1/(24 s^2) per value, where s is the standard deviation in
@@ -153,8 +154,8 @@ func LatticeDelta(draws int, epsilon float64) float64 {
 }
 
 // LatticeCovered reports whether a run with discrete noise may be charged as accountant.WithFailure{event,
-// failure}. The charge is then valid at every epsilon. The argument event is for continuous noise. For draws,
-// pass the result of [Config.GaussianDraws].
+// failure}. The charge is then valid at every epsilon. The argument `event` is for continuous noise, and
+// `draws` is the result of [Config.GaussianDraws].
 func LatticeCovered(event accountant.Event, failure float64, draws int) bool {
 	// Proof. Let d be the failure, and v the total variation distance of [LatticeDelta]. Let h(t) be the
 	// hockey-stick divergence of the run at epsilon ln t, and g(t) that of the event, for t >= 1. The pair of
