@@ -47,10 +47,9 @@ import (
 // Gaussian weights around two lattice points are equal (Canonne, Kamath, Steinke 2020). The likelihood ratio
 // of a sampled step is 1 - q + q N_v/N_0, with integer powers that are sums of powers of N_v/N_0. So the
 // moments of integer order equal the moments of the continuous sampled Gaussian. For other orders, and for
-// the divergence with the two data sets exchanged, compare the moment (a sum over the lattice) with the
-// integral of the summand. Poisson summation, with the contour moved to the nearest complex zero of the
-// likelihood ratio, bounds the relative difference. This difference is below P exp(-min(1, NoiseMultiplier)
-// sigma), where sigma >= 2^32.
+// exchanged data sets, compare the moment (a sum over the lattice) with the integral of the summand. Poisson
+// summation, with the contour moved to the nearest complex zero of the likelihood ratio, bounds the relative
+// difference. This difference is below P exp(-min(1, NoiseMultiplier) sigma), where sigma >= 2^32.
 //
 // Sampling by epochs. Each record's steps are drawn independently of all other records. So couple the runs as
 // above, with other records in the same steps. Let L_i be the likelihood ratio of step i if record r is in
