@@ -156,8 +156,8 @@ var instead = map[filekind.Kind]string{
 	filekind.Events:    "to compute the cost of the events: pate account FILE",
 }
 
-// WrongKind returns an error if the kind of the file is recognised and is not in the list right. The argument
-// wanted describes the expected kind, such as "a ledger".
+// WrongKind returns an error if the kind of the file is recognised but is not in `right`. The text `wanted`
+// describes the expected kind, such as "a ledger".
 func WrongKind(path, wanted, topic string, right ...filekind.Kind) error {
 	is := filekind.Of(path)
 	if is == filekind.Unknown || is == filekind.Binary || slices.Contains(right, is) {

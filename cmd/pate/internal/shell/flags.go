@@ -63,8 +63,8 @@ type To map[string]any
 
 // Declare adds a flag for each key of the argument `to`, as described in this section of flags.txt. The value
 // to[name] is a pointer to the flag's variable. The default is *to[name] unless the section has a default.
-// For other flags of the section that exist already, Declare sets only the permitted values. Declare panics
-// if the section lacks a key of the argument `to`, or if a variable has an unsupported type.
+// If the set `flags` already contains another flag of the section, Declare sets only its permitted values.
+// Declare panics if the section lacks a key of the argument `to`, or if a variable has an unsupported type.
 func Declare(flags *pflag.FlagSet, section string, to To) {
 	_, text, _ := strings.Cut(flagTexts, "\n["+section+"]\n")
 	text, _, _ = strings.Cut(text, "\n\n")
@@ -204,7 +204,7 @@ type later struct {
 	permitted func() Values
 }
 
-// OfLater sets the function that computes the permitted values of a slice flag when a command reads them.
+// OfLater stores the function v of a slice flag. The function computes the permitted values on demand.
 func OfLater(flag *pflag.Flag, v func() Values) {
 	flag.Value = later{flag.Value, flag.Value.(pflag.SliceValue), v}
 	if flag.DefValue == "[]" { // which pflag omits from the help for its own types alone

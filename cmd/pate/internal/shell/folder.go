@@ -34,7 +34,7 @@ type FolderRun[T any] struct {
 }
 
 // CommandLine returns the identity of a run. The argument `data` is the name of the data, or the paths. The
-// arguments held are the contents of further files on the command line.
+// slice `held` contains further inputs of the run, such as the settings of a search.
 func (g *Globals) CommandLine(kind, data, command string, held ...any) run.Identity {
 	return run.Identity{Kind: kind, Command: command, Settings: struct {
 		Data    string `json:"data"`
@@ -43,7 +43,7 @@ func (g *Globals) CommandLine(kind, data, command string, held ...any) run.Ident
 	}{data, command, held}}
 }
 
-// Fits calls try to check the budget, but only for a new run. A run in the folder out is charged already.
+// Fits checks the budget with `try`, unless the folder `out` contains a run, which may be charged already.
 func Fits(ctx context.Context, out string, try func(context.Context) error) error {
 	begun, err := durable.Exists(results.Folder(out).Config())
 	if err == nil && !begun {
@@ -89,7 +89,7 @@ func CheckApart(cmd *cobra.Command, topic string, written ...string) error {
 
 // CheckFolder checks a results folder before anything is written or charged. It refuses a folder that is an
 // input, or whose public or private half contains an input. It also refuses a folder with files in these
-// halves but without a run. The files may come from a lost run, whose charges a new ledger would lack.
+// halves but without a run. The files may be past releases, and a new ledger would lack their charges.
 func CheckFolder(g *Globals, cmd *cobra.Command, dir string) error {
 	const topic = "data"
 	if is, err := os.Stat(dir); err == nil {

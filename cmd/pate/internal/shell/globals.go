@@ -65,7 +65,7 @@ func Without(cmd *cobra.Command, names ...string) {
 	annotate(cmd, without, strings.Join(names, " "))
 }
 
-// Command returns a cobra command. The argument without lists its missing common flags, separated by spaces.
+// Command returns a cobra command that lacks the common flags in `without`, a list separated by spaces.
 func Command(use, without string, args cobra.PositionalArgs, run func(*cobra.Command, []string) error) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Args: args, RunE: run}
 	Without(cmd, strings.Fields(without)...)
@@ -110,8 +110,8 @@ func (g *Globals) Print(report any, tableIn func(table.Format) table.Table) erro
 	return tableIn(format).Write(g.Stdout, format)
 }
 
-// PrintRun writes the result of a run. JSON contains the argument report, and CSV the argument records. Other
-// formats contain the argument `people` and then the argument `below`. Format Text begins with heading.
+// PrintRun writes the result of a run: `report` for format JSON, `records` for CSV, and otherwise `people`
+// followed by `below`. Format Text begins with `heading`.
 func (g *Globals) PrintRun(report any, records, people table.Table, heading, below string) error {
 	comment, format := "", g.ParsedFormat()
 	switch format {
