@@ -19,11 +19,11 @@ const mostCells = 20_000 // cells of an answer that become features
 
 var seed = maphash.MakeSeed()
 
-// Outcome returns what an audit compares. The labels of o are a hash of the text, the number of rows, and
-// each cell with the group of its query. After a failure, they are the hash and the failure. The entry
-// groups[q] is the group of query q. Queries with equal votes may share a group, because their labels
-// have equal distributions. All rows without a query form one group. The numbers of o are the means of
-// each column over each group. In groups of queries, whole numbers are left out of these means.
+// Outcome returns what an audit compares. After a failure, the labels of o are a hash of the text, and the
+// failure. Otherwise, there is one label for the hash, one for the number of rows, and one for each cell with
+// the group of its query. The entry groups[q] is the group of query q. Queries with equal votes may share a
+// group, because their labels have equal distributions. All rows without a query form one group. The numbers
+// of o are the means of each column over each group. Means over queries leave out whole numbers.
 func (a Answer) Outcome(groups []int) (o audit.Outcome[string]) {
 	add := func(format string, args ...any) {
 		o.Labels = append(o.Labels, unique.Make(fmt.Sprintf(format, args...)).Value())
@@ -62,8 +62,8 @@ func (a Answer) Outcome(groups []int) (o audit.Outcome[string]) {
 	return o
 }
 
-// readRows calls cell for each scalar of JSON or each field of CSV. In JSON, row is the index in the
-// outermost list, or -1 without a list. In CSV, row is the cell of a column "query", or the record's index.
+// readRows calls the function cell once per scalar of JSON or field of CSV. In JSON, row is the index in the
+// outermost list, or -1 without a list. In CSV, row is the number in a column "query", or the record's index.
 func readRows(text []byte, queries int, cell func(row int, name, value string)) {
 	var tree any
 	if bytes.HasPrefix(text, []byte("[")) || bytes.HasPrefix(text, []byte("{")) {

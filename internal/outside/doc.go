@@ -9,9 +9,9 @@
 //
 // # Guarantee
 //
-// If the claim is true for the given inputs, it is refuted with probability at most Alpha. Alpha also
-// covers early stopping, and the selection of inputs and events from earlier runs. Failures, such as exit
-// codes and timeouts, are outputs too.
+// If the claim is true for the given inputs, it is refuted with probability at most Alpha. The bound Alpha
+// holds even if an audit stops early, or selects inputs and events by means of its earlier runs. Failures,
+// such as exit codes and timeouts, are outputs too.
 //
 // # Caveats
 //

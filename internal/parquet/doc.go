@@ -6,8 +6,8 @@
 //
 // A cell is the text that pandas writes to CSV for the same table, except for whole floats. A missing value
 // is empty, a boolean is True or False, a date is 2006-01-02. A float is the shortest text that parses to the
-// same value. A whole float has no decimal point. Pandas stores integers as floats if one value is missing,
-// but a missing value must not change other cells.
+// same value. A whole float has no decimal point. Pandas stores a column of integers as floats if one value
+// is missing. Without the decimal point, these integers keep their text.
 //
 // # Types and encodings
 //
@@ -30,6 +30,6 @@
 //
 // The Thrift package of parquet-go reads and writes the format's structures. Checks in thrift.go limit their
 // size. The page readers of parquet-go are not used. A file of a few bytes can contain a page or a repeated
-// value of huge unpacked size, and these readers have no limit. The package of parquet-go for whole files
-// would also make a program 6 MB larger.
+// value of huge unpacked size, and these readers have no limit. The main package of parquet-go would
+// also make a program 6 MB larger.
 package parquet

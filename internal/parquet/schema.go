@@ -157,7 +157,7 @@ func refusal(physical format.Type, means string) string {
 // Truth reports whether the column holds booleans and can be read.
 func (c Column) Truth() bool { return c.kind == kindBool && c.Refused == "" }
 
-// Convert returns a line of pandas that converts a refused column to a supported type, or "" for every other
+// Convert returns advice on how to replace a refused column by supported columns, or "" for every other
 // column.
 func (c Column) Convert() string {
 	calls := map[string]string{meansStamp: "astype(str)", meansTime: "astype(str)", meansUUID: "astype(str)",

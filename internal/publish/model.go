@@ -19,8 +19,8 @@ const modelKind = "logistic regression, trained by DP-SGD"
 
 const modelName = "left-run-0"
 
-// model is the method that trains one private model. All other results depend only on this model and on
-// public rows.
+// model carries out the method [DPSGD]. It trains one private model, and derives all other results from this
+// model and from public rows.
 type model struct {
 	*job
 	cfg  recipe.Config

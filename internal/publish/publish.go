@@ -96,8 +96,8 @@ type Config struct {
 	Spare func(dataset.Task) (restore func())
 }
 
-// Implied returns Method or, for [Auto], the method that other settings imply: [PATE] if a setting for
-// teachers is present, and [Nearest] if the pool is drawn.
+// Implied returns Method, unless Method is [Auto] or "". In that case, it returns [PATE] if a setting for
+// teachers is present. Without such a setting, it returns [Nearest] if the pool is drawn, and else [Auto].
 func (s Settings) Implied() string {
 	if method := cmp.Or(s.Method, Auto); method != Auto {
 		return method

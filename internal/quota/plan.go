@@ -21,9 +21,9 @@ type Terms struct {
 
 // These parameters were chosen on abalone, satellite and waveform. With n units, T questions and k votes
 // per unit, a question has at most nk/T votes on average. Let c be the noise for k = 1, so the noise for
-// k votes is c·sqrt(k). The number k is the least with k >= fewest and nk/T >= signal·c·sqrt(k), but at
-// most widest·T/classes. With more votes per unit, farther units vote, often for another class. Labels
-// with nk/T < futile·c·sqrt(k) are hardly better than random.
+// k votes is c·sqrt(k). Choose sets k to min(max(fewest, K), widest·T/classes, MostVotes), rounded up. The
+// number K solves nK/T = signal·c·sqrt(K). With more votes per unit, farther units vote, often for another
+// class. Labels with nk/T < futile·c·sqrt(k) are hardly better than random.
 const (
 	signal = 12
 	fewest = 8
@@ -70,8 +70,8 @@ func (t Terms) Choose(least aggregate.LeastNoise) (Terms, error) {
 }
 
 // On average, the fraction near·Votes/Questions of the public rows is within the radius of a question.
-// Later questions find fewer units with votes left, so the fraction grows during the run: it is
-// multiplied by 1 - slope/2 at the first question, and by 1 + slope/2 after all expected questions.
+// Later questions find fewer units with votes left. So the fraction is multiplied by a factor that grows
+// linearly, from 1 - slope/2 at the first question to 1 + slope/2 after all expected questions.
 const (
 	near  = 0.7
 	slope = 0.6
