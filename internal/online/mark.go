@@ -17,8 +17,8 @@ import (
 )
 
 // A mark is a file in the user's state folder with the place and the code of the last frame of a journal.
-// An older copy of the journal lacks released answers, which count against the caps, and votes of units. The
-// mark reveals an older copy, also if the whole folder of the run was restored.
+// An older copy of the journal lacks released answers and votes of units. These answers and votes would not
+// count against the caps. The mark reveals an older copy, also if the whole folder of the run was restored.
 type mark struct{ file *os.File }
 
 const markSize = 8 + 16 // place of the frame, code
@@ -41,8 +41,8 @@ func openMark(key rng.Key) (mark, error) {
 	return mark{f}, err
 }
 
-// check returns an error unless the journal has the frame of the mark. The result empty is true if nothing
-// was marked.
+// check returns an error unless the journal has the frame of the mark. The result `empty` is true if the
+// file of the mark is empty.
 func (m mark) check(j *journal) (empty bool, err error) {
 	is, code := make([]byte, markSize), make([]byte, len(j.code))
 	if n, err := m.file.ReadAt(is, 0); n == 0 && err == io.EOF {
@@ -78,8 +78,8 @@ func (m mark) close() error {
 	return m.file.Close()
 }
 
-// guard compares the journal with its mark, and then keeps the mark up to date. It calls warn if an older
-// copy would not be recognised. A run with a seed has no mark, because its noise protects nobody.
+// guard compares the journal with its mark, and then keeps the mark up to date. If the mark is lost or
+// cannot be opened, guard calls `warn`. A run with a seed has no mark, because its noise protects nobody.
 func (j *journal) guard(key rng.Key, warn func(string)) error {
 	if !key.Releasable() {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// described makes a mechanism of package tokens an [aggregate.Mechanism], so that its Description can choose
-// noise. Only Event is of use: Start and Law return an error.
+// described adapts a mechanism of package tokens to the interface [aggregate.Mechanism]. Noise is chosen with
+// the method Event. Start and Law return an error.
 type described struct{ tokens.Mechanism }
 
 var errOnline = errors.New("online: the mechanism answers single questions alone")
@@ -79,12 +79,12 @@ func Mechanisms() []aggregate.Description {
 	return []aggregate.Description{gnmax, confident, screenDescription(), limitedDescription(), clippedDescription()}
 }
 
-// screenDescription describes the mechanism screen. With failures = 1 and b1 : b2 : sigma = 1.6 : 2.54 : 1,
-// the threshold test of an epoch costs about as much zCDP as the votes of the epoch: 1/sigma^2.
 func screenDescription() aggregate.Description {
 	return aggregate.Description{
 		Name: "screen", Short: "the public token while the votes do not contradict it, and otherwise as gnmax",
 		Parameters: []aggregate.Parameter{
+			// With these ratios and failures = 1, the threshold test of an epoch and the votes of the epoch
+			// each cost about 1/sigma^2 of zCDP.
 			noise("b1", "noise of the threshold of an epoch", 1.6), noise("b2", "noise of each question in the threshold test", 2.54),
 			noise("sigma", "noise on each count", 1),
 			{Name: "threshold", Doc: "threshold for half of the public token's lead", Unit: "votes", Kind: "threshold",

@@ -76,8 +76,8 @@ func (v *Voters) check(t quota.Terms) error {
 	return err
 }
 
-// checkUnits keeps the hashes of the units at the start of a run. Later it returns an error if a unit is
-// new or was changed.
+// checkUnits writes hashes of the units to the file at path if `recorded` is false. If `recorded` is true,
+// the run was started before: checkUnits returns an error if a unit is new or was changed.
 func (v *Voters) checkUnits(path string, key rng.Key, recorded bool) error {
 	now, err := quota.Units(key, v.private)
 	if err != nil {
@@ -156,7 +156,7 @@ func (q *quotaVotes) Resume(ctx context.Context, _ tokens.Answer, more []byte) e
 	return q.count(ctx)
 }
 
-// count counts the votes at the questions of the journal.
+// count counts the votes that units spent on the questions q.late.
 func (q *quotaVotes) count(ctx context.Context) error {
 	err := q.session.Resume(ctx, q.late)
 	q.late = q.late[:0]

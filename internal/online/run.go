@@ -71,7 +71,7 @@ const (
 	labelsFile  = "labels.csv"
 )
 
-// OwnLedger returns the path of the ledger of a run that has no other.
+// OwnLedger returns the path of the ledger of a run in the folder `out`, for use if Terms.Ledger is empty.
 func OwnLedger(out string) string { return results.Folder(out).Private("ledger.jsonl") }
 
 // Describe describes a run by its name in a ledger. Describe returns "" for a run of another package.
@@ -184,7 +184,7 @@ func (s *serving) forget() error {
 	return err
 }
 
-// alone calls the function open with a timeout, and explains the error after the timeout.
+// alone calls the function `open`. If `open` takes longer than `patience`, the error is that path is in use.
 func alone[T any](ctx context.Context, path string, patience time.Duration, open func(context.Context) (T, error)) (T, error) {
 	brief, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -265,7 +265,7 @@ func (s *serving) checkUnits() error {
 	return s.voters.checkUnits(s.dir.Private(unitsFile), s.folder.Key, s.session.Recorded)
 }
 
-// draw serves with the mechanism, and then writes the labels of a finished run.
+// draw answers questions. At the end of the run, draw writes the labels. Otherwise draw returns errStopped.
 func (s *serving) draw(ctx context.Context, r *ledger.Reservation, key rng.Key, out io.Writer) error {
 	start := s.as.start
 	if s.voters != nil {

@@ -61,7 +61,7 @@ func (s *scanner) more(first bool, end byte) (bool, error) {
 	return false, missing("a comma or " + string(end))
 }
 
-// object calls member for each key of an object. The function member reads the value.
+// object reads an object. After each key, the function `member` reads the value.
 func (s *scanner) object(member func(key []byte) error) error {
 	if err := s.expect('{'); err != nil {
 		return err
