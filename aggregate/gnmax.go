@@ -75,7 +75,7 @@ func (m *GNMax) ContinuousLaw(h Histogram) (Law, error) {
 	})
 }
 
-// gaussianArgmax returns log P[i] for counts plus N(0, sigma^2).
+// gaussianArgmax returns the log probability of each class for noise from N(0, sigma^2).
 func gaussianArgmax(counts []int64, sigma float64) ([]float64, error) {
 	// gaussianArgmax returns log P[i] for counts plus N(0, sigma^2), with
 	//
@@ -139,7 +139,7 @@ func (noise gaussianNoise) cdf(reach int64) latticeCDF {
 	return c
 }
 
-// logAtLeast returns log P[Z >= m].
+// logAtLeast returns log P[Z >= m] for a noise value Z.
 func logAtLeast(noise *rng.DiscreteGaussian, m int64) float64 {
 	// Term i is exp(-(i^2 + 2 i m)/(2 sigma^2)) times the first term. The terms fall below the last bit
 	// within 9 sigma.

@@ -25,12 +25,11 @@ type InteractiveGNMaxConfig struct {
 }
 
 // InteractiveGNMax uses the teachers' votes if they contradict the student (Papernot et al. 2018,
-// Algorithm 2). Class j has n_j votes, and its predicted probability is p_j. The mechanism adds noise to
-// the largest n_j - round(T p_j), where T is the number of teachers. If the sum is at least Threshold,
-// it answers like GNMax with Sigma2. Otherwise it answers with the student's label, or declines if the
-// label's probability is at most Confidence. It costs as much as ConfidentGNMax. The noise of a query
-// depends on its rounded prediction. If the query is asked again with another rounded prediction, its
-// noise is new and independent.
+// Algorithm 2). Class j has n_j votes, and its predicted probability is p_j. The mechanism adds noise to the
+// largest n_j - round(T p_j), where T is the number of teachers. If the sum is at least Threshold, it
+// answers like GNMax with Sigma2. Otherwise it answers with the student's label, or declines if the label's
+// probability is at most Confidence. It costs as much as ConfidentGNMax. The noise of a query depends on its
+// rounded prediction. If the query is asked again with another rounded prediction, its noise is independent.
 type InteractiveGNMax struct {
 	cfg      InteractiveGNMaxConfig
 	teachers *ConfidentGNMax
@@ -54,8 +53,8 @@ func NewInteractiveGNMax(cfg InteractiveGNMaxConfig) (*InteractiveGNMax, error) 
 }
 
 // Event implements [Mechanism]. It composes one threshold test per query and one noisy argmax per answer of
-// the teachers. A moved vote changes the tested number by at most 1, because rounded predictions are public
-// integers.
+// the teachers. Let d be the largest excess of a count over its predicted count. A moved vote changes d by at
+// most 1, because predicted counts are public integers.
 func (m *InteractiveGNMax) Event() accountant.Event { return m.teachers.Event() }
 
 func (m *InteractiveGNMax) Start(r *ledger.Reservation, key rng.Key) (Session, error) {
@@ -142,7 +141,7 @@ func (p prediction) decide(counts, noise []int64) Answer {
 	return p.declined
 }
 
-// Law implements [Mechanism], with the prediction for query 0. LogDeclined is the log probability that the
+// Law implements [Mechanism]. It uses the prediction for query 0. LogDeclined is the log probability that the
 // teachers do not answer. This probability includes answers with the student's label.
 func (m *InteractiveGNMax) Law(h Histogram) (Law, error) {
 	p, err := m.predict(0, h)

@@ -53,7 +53,7 @@ func lnmaxDescription() Description {
 }
 
 // Law returns the output distribution of one query with discrete Laplace noise. Time and memory are
-// proportional to Scale plus the spread of the counts. More than 2^22 terms are an error.
+// proportional to Scale plus the spread of the counts. A sum of more than 2^22 terms is an error.
 func (m *LNMax) Law(h Histogram) (Law, error) {
 	return always(h, func(counts []int64) ([]float64, error) {
 		return discreteArgmax(counts, laplaceNoise{m.counts})
@@ -99,7 +99,7 @@ const (
 	panelSlope = 8
 )
 
-// laplaceArgmax returns log P[i] for counts plus continuous Laplace noise of scale b.
+// laplaceArgmax returns the log probability of each class for continuous Laplace noise of scale b.
 func laplaceArgmax(counts []int64, b float64) ([]float64, error) {
 	// laplaceArgmax returns log P[i] for counts plus continuous Laplace noise of scale b, with
 	//

@@ -47,11 +47,11 @@ type Answer struct {
 // ErrExhausted matches the error of [Session].Ask after a cap is used up.
 var ErrExhausted = errors.New("aggregate: exhausted")
 
-// rule decides single queries. A session must call draw, which reads no votes, before decide.
+// rule decides single queries. A session must call the method draw before the method decide.
 type rule interface {
 	// noise returns the name and parameters that the key of the noise depends on.
 	noise() (name string, params []uint64)
-	draw(noise []int64, s *rng.Stream, classes int) []int64 // appends to noise
+	draw(noise []int64, s *rng.Stream, classes int) []int64 // appends to noise, reads no votes
 	decide(counts, noise []int64) Answer
 }
 

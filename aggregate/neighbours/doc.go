@@ -19,7 +19,7 @@
 // If two rows, units or questions are equally near, the earlier one wins; the order of units is the order of
 // their first rows. Distances are Euclidean, in float32. No bit of a distance depends on other private rows,
 // because each scalar product depends only on its two rows ([github.com/pate-go/pate/internal/kernel]).
-// Removing a unit removes one element from the ordered list of units and keeps the order of all others.
+// List the units by distance to a question. Then removing a unit keeps the order of all others in the list.
 //
 // # Guarantee
 //
@@ -27,12 +27,12 @@
 // do not depend on the number of units. The questions and the parameters of a mechanism are public and fixed
 // before the first answer. Choose parameters from a declared number of units, not from the true number.
 //
-// For KNearest, let S be the sample without unit u, and let h(S) be the vote counts of its first K units. A
-// vote for class c is the unit vector e_c. Adding u inserts one element into the ordered list of S. At most
-// one element is then no longer among the first K. Adding u changes h(S) by v(S). If u is not among the first
-// K, v(S) = 0. If u with class b replaces a unit with class a, v(S) = e_b - e_a. If S has fewer than K units,
-// v(S) = e_b. At most two counts change, each by one. So the L2 sensitivity is at most sqrt(2), as for
-// [accountant.GNMax]. With sampling probability q and noisy argmax M, the output has
+// For KNearest, let S be the sample without unit u, listed by distance to the question. Let h(S) be the
+// vote counts of the first K units in S. A vote for class c adds the basis vector e_c. Adding u inserts
+// one element into S. At most one other element leaves the first K. Adding u changes h(S) by v(S). If u is
+// not among the first K, v(S) = 0. If u with class b replaces a unit with class a, v(S) = e_b - e_a. If S
+// has fewer than K units, v(S) = e_b. At most two counts change, each by one. So the L2 sensitivity is at
+// most sqrt(2), as for [accountant.GNMax]. With sampling probability q and noisy argmax M, the output has
 //
 //	distribution with u     = E_S[ (1-q) M(h(S)) + q M(h(S)+v(S)) ]
 //	distribution without u  = E_S[ M(h(S)) ]
@@ -40,18 +40,18 @@
 // S has the same distribution in both, because units are drawn independently. Hockey-stick divergences and
 // moments of the likelihood ratio are jointly convex. So in both directions the divergence is at most the
 // average over S of the divergence between (1-q) Q + q P and Q, where (P, Q) = (M(h+v), M(h)). The pair of
-// distributions of the noisy counts dominates (P, Q), because the argmax is post-processing. Ignoring one of
-// two changed counts is also post-processing, so two changed counts are the worst case. A pair that dominates
-// (P, Q) also dominates after sampling (Zhu, Dong, Wang 2022, Theorem 11). So the event of a question is
-// PoissonSampled{q, GNMax{Sigma}}. The events of the questions compose because each question has its own
-// sample. One sample for all questions would cost more.
+// distributions of the noisy counts dominates (P, Q), because the argmax is post-processing. A pair with
+// two changed counts dominates a pair with one, because ignoring a count is post-processing. A pair that
+// dominates (P, Q) also dominates after sampling (Zhu, Dong, Wang 2022, Theorem 11). So the event of a
+// question is PoissonSampled{q, GNMax{Sigma}}. The events of the questions compose because each question
+// has its own sample. One sample for all questions would cost more.
 //
-// For NearestQuestions, the votes of a unit depend only on this unit and on public rows. Each unit
-// has V votes (the parameter Votes). Adding a unit raises V counts by one, each at a different question. The
-// counts have independent noise. So the release costs as much as V releases of one count with sensitivity 1:
-// Repeated{DiscreteGaussian{Sigma, 1}, V}, for any number of questions. Labels and other functions of the
-// released counts have no extra cost. Silos may cast the votes of their own units (Cast), because votes of
-// disjoint units add up. If up to g silos may count the same unit, Group{g} charges for g units.
+// For NearestQuestions, the votes of a unit depend only on this unit and on public rows. Each unit has V
+// votes (the parameter Votes). Adding a unit raises V counts by one, each at a different question. The
+// counts have independent noise. So the release costs as much as V releases of one count with sensitivity
+// 1: Repeated{DiscreteGaussian{Sigma, 1}, V}, for any number of questions. Labels and other functions of
+// the released counts have no extra cost. Silos may cast the votes of their own units (Cast), because
+// votes of disjoint units add up. If up to g silos may count the same unit, Group{g} charges for g units.
 //
 // Replacing a unit may change twice as many counts as adding a unit, so a ledger with the relation
 // replace_one is refused.

@@ -24,8 +24,8 @@ type KNearestConfig struct {
 	Questions           int     // number of questions; all are charged; >= 1
 }
 
-// KNearest draws a Poisson sample of the units for each question and answers by a noisy argmax of the nearest
-// units in the sample.
+// KNearest draws a Poisson sample of the units for each question. The nearest units in the sample vote on the
+// label. The answer is the noisy argmax of the votes.
 type KNearest struct {
 	cfg    KNearestConfig
 	noise  *rng.DiscreteGaussian

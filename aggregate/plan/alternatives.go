@@ -18,10 +18,9 @@ type Goal struct {
 	Epsilon     float64 // > 0
 	Delta       float64 // in (0, 1)
 	MinAccuracy float64 // least expected fraction of correct answers, in [0, 1); 0 sets no minimum
-	// Queries is the largest number of queries in Alternatives, by default the number of examples.
+	// Queries is the largest number of queries in a plan of Alternatives. 0 means the number of examples.
 	Queries int
-	// MinLabels is the least expected number of correct labels in ForLabels. A plan that asks all queries may
-	// have fewer.
+	// A plan of ForLabels has at least MinLabels expected correct labels, unless the plan asks all queries.
 	MinLabels float64
 	// With Steady, ForLabels first tries GNMax with Sigma of about Teachers/5 or less. If that plan meets the
 	// goal, ForLabels returns it. Use Steady for teachers of unknown accuracy.

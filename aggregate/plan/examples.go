@@ -43,16 +43,16 @@ func PluralityExamples(votes []aggregate.Histogram) []Example {
 // each query, one wrong class is drawn. A wrong vote is for this class with probability Confusion, and
 // otherwise for a uniform wrong class. All teachers vote and are equally good.
 //
-// The defaults reproduce 250 kernel ridge teachers on MNIST with 240 images each: accuracy 0.85, correlation
-// 0.43, and 72 % of the wrong votes for one class. Their plurality is correct on 91.5 % of the queries.
-// Without correlation it would be correct on every query, and plans would be far too optimistic.
+// The defaults are close to 250 kernel ridge teachers on MNIST with 240 images each. Their accuracy was 0.85,
+// their correlation 0.43. Of wrong votes on a query, 72 % were for one class. The plurality was correct on
+// 91.5 % of queries. Without correlation, every plurality would be correct and plans would be too optimistic.
 type Simulation struct {
 	Teachers    int     // >= 2
 	Classes     int     // >= 2
 	Queries     int     // >= 1
 	Accuracy    float64 // of one teacher, in (0, 1)
 	Correlation float64 // correlation of two teachers being right, in (0, 1); 0 means DefaultCorrelation
-	Confusion   float64 // fraction of wrong votes on one class, in (0, 1]; 0 means DefaultConfusion
+	Confusion   float64 // probability defined above, in (0, 1]; 0 means DefaultConfusion
 
 	even bool
 }

@@ -29,7 +29,7 @@ const (
 	roughExamples   = 150
 )
 
-// smallCorrelation is the smaller correlation, for plans that must meet their goal at two correlations.
+// smallCorrelation is assumed besides DefaultCorrelation if only Accuracy or Share is declared.
 const smallCorrelation = 0.1
 
 type world struct {
@@ -88,13 +88,14 @@ func (p Public) Expect(ctx context.Context, s aggregate.Setting) (Alternative, e
 	return worlds[0].expect(ctx, s)
 }
 
-// NoPlanError reports that no plan has enough accurate labels. [Public.Remedy] sets Epsilon and Teachers.
+// NoPlanError reports that no plan meets Goal. [Public.Remedy] sets Epsilon and Teachers.
 type NoPlanError struct {
 	Goal Goal
 	Best Alternative // the best plan, if its only fault is too few labels
-	// Epsilon is the least epsilon of a plan on a new ledger, plus at most 4 %. Epsilon is +Inf if no epsilon
-	// up to 1000 suffices. Teachers is the least number of equally good teachers at the goal's epsilon, plus
-	// at most 6 %. Teachers is 0 if no number up to min(50 [Public].Teachers, 2^20) suffices.
+	// Epsilon is the least epsilon of a plan on a new ledger, plus at most 4 %, rounded up to three
+	// digits. Epsilon is +Inf if no epsilon up to 1000 suffices. Teachers is the least number of equally
+	// good teachers that have a plan at the goal's epsilon, plus at most 6 %, rounded up. Teachers is 0 if
+	// no number up to min(50 [Public].Teachers, 2^20) suffices.
 	Epsilon  float64
 	Teachers int
 }
@@ -106,7 +107,7 @@ func (e *NoPlanError) Error() string {
 func (e *NoPlanError) Unwrap() error { return ErrNoPlan }
 
 // ForLabels returns the plan with the most correct labels. The plurality counts as correct. The plan reaches
-// MinAccuracy on simulated votes. With votes at p.LeastShare, the accuracy may be lower by up to
+// MinAccuracy on simulated votes. If the true p.Share is p.LeastShare, the accuracy may be lower by up to
 // [ShareSlack]. The plan reaches MinLabels unless it asks all queries. The argument `budget` finds the least
 // noise that a ledger accepts. The plan's Epsilon is its cost on a new ledger, computed by the goal's
 // accountant. If no plan exists, the error is a *NoPlanError.
@@ -244,7 +245,7 @@ func (p Public) leastTeachers(ctx context.Context, goal Goal, best Alternative) 
 	return int(math.Ceil(found)), err
 }
 
-// factor estimates the factor by which epsilon or the number of teachers must grow to meet the goal.
+// factor estimates by which factor epsilon, or instead the number of teachers, must grow to meet the goal.
 func (g Goal) factor(best Alternative) float64 {
 	// The number of labels is about proportional to the square of epsilon, and to the square of the number of
 	// teachers.
