@@ -175,7 +175,7 @@ func (r *release) sumBatch(ctx context.Context) (Tally, error) {
 	return tally, nil
 }
 
-// noiseKey derives the key of the noise from the key of the run, the step and the integers of the sum.
+// noiseKey derives the key of the step's noise from r.key, the step and the sum r.total.
 func (r *release) noiseKey(step uint64) rng.Key {
 	// Equal sums get equal noise, and different sums get different noise. Sums of a repeated step may differ
 	// between processors or versions, or if a Worker does not match its Fingerprint. If the noise depended
@@ -215,7 +215,7 @@ func (r *release) scratchOf(worker int) *scratch {
 	return r.scratch[worker]
 }
 
-// read calls use(i, low, part) for each part of (noisy sum)/divisor. The callback must not keep part.
+// read calls use for each part of v = (noisy sum)/divisor, in span i and from v[low] on. Do not keep part.
 func (r *release) read(divisor float64, use func(i, low int, part []float64)) {
 	if r.noise == nil {
 		spans(r.workers, r.parameters, func(worker, i, low, high int) {
@@ -262,8 +262,8 @@ func (r *release) read(divisor float64, use func(i, low int, part []float64)) {
 	}
 }
 
-// Fingerprint returns a hash of all inputs of [Train] but the key. It is secret, because it can confirm a
-// guess of the data. Key and hash together identify a run.
+// Fingerprint returns a hash of all inputs of [Train] but the key. The hash is secret, because it can
+// confirm a guess of the data. Key and hash together identify a run.
 func Fingerprint(model Model, data Data, cfg Config) []byte {
 	return fingerprint(cfg.identity(), forRecords(model, data), data, cfg.Workers)
 }

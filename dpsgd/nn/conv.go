@@ -9,7 +9,7 @@ import (
 )
 
 // Conv2D is a two-dimensional convolution with square kernels that are not flipped (cross-correlation). Its
-// tensors are the kernels, ordered by filter, row, column and input channel, and the intercepts.
+// tensors are the kernels and the intercepts. The kernels are ordered by filter, row, column, input channel.
 type Conv2D struct {
 	Filters int
 	Kernel  int // positions per side
@@ -119,7 +119,7 @@ func (p *convPass[T]) spread(windows, x []T) {
 	}
 }
 
-// gather sets dx[j] to the sum of those elements of windows to which spread copies x[j].
+// gather computes dx = A^T windows, if spread computes windows = A x.
 func (p *convPass[T]) gather(dx, windows []T) {
 	image := dx
 	if p.window.padding > 0 {

@@ -38,8 +38,8 @@ type Layer interface {
 // dy do not change until AddScaled returns. The buffer y may change when the next layer's Forward is called.
 //
 // Row exactness: the results for one row depend only on the parameters and on this row's inputs, to the last
-// bit. The number of rows, the row's index and addresses have no effect. The results are the row's y, dx and
-// squares, and the term that AddScaled adds for this row alone. See obligation 1 of [dpsgd.Worker].
+// bit. The number of rows, the row's index and memory addresses have no effect. The results are y, dx,
+// squares, and the sum that AddScaled computes for only this row. See obligation 1 of [dpsgd.Worker].
 type Pass[T Float] interface {
 	// Start sets the parameters, which stay valid and constant until the next Start.
 	Start(parameters []T)
@@ -69,8 +69,8 @@ type Pass[T Float] interface {
 }
 
 // InPlace is a [Layer] whose passes can overwrite their input, which saves memory traffic. Input and output
-// have the same size. Forward may have y == x, and Backward may have dx == dy. Backward must not read x.
-// Backward may read y, which does not change between Forward and Backward.
+// have the same size. A caller may pass y == x to Forward, and dx == dy to Backward. Backward must not read
+// x. Backward may read y, which does not change between Forward and Backward.
 type InPlace interface {
 	Layer
 	// InPlace does nothing. Its presence states that the layer satisfies the obligations.

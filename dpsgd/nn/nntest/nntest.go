@@ -12,8 +12,7 @@
 //   - The rounding error of a sum of 256 rows stays within the bound of [nn.Pass]. The rows are such that
 //     adding them one after another would exceed the bound.
 //   - Gradients are clipped correctly for inputs from 2^-100 to 2^100.
-//
-// TestLayer overwrites dx after Backward. It overwrites y after Forward if the layer is not [nn.InPlace].
+//   - A Pass does not read dx after Backward or, unless the layer is [nn.InPlace], y after Forward.
 package nntest
 
 import (
