@@ -39,7 +39,7 @@ func rename(from, to string) error {
 
 // SyncDir flushes the names in a folder to disk, if the file system supports it, and otherwise does
 // nothing. [WriteFile] is durable even then, because rename returns when the new name is on disk. NTFS
-// keeps the order of operations.
+// itself keeps changes of names in order.
 func SyncDir(dir string) error {
 	name, err := windows.UTF16PtrFromString(dir)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nameless makes a file without a name in dir. Without support for O_TMPFILE, known is false.
+// nameless tests whether a file can be made in dir. Without support for O_TMPFILE, it returns false, nil.
 func nameless(dir string) (known bool, err error) {
 	f, err := os.OpenFile(dir, unix.O_TMPFILE|os.O_WRONLY, 0o600)
 	for _, unknown := range []error{unix.EOPNOTSUPP, unix.EISDIR, unix.EINVAL} {

@@ -119,9 +119,8 @@ func OpenRegular(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// Unchanged reports whether was and is, the results of two calls of Stat, describe one file that was not
-// written between the calls. It compares the sizes, the modification times and, if known, the times at
-// which the attributes changed.
+// Unchanged reports whether two results of Stat describe one file that was not written between the calls. It
+// compares the sizes, the modification times and, if known, the times at which the attributes changed.
 func Unchanged(was, is fs.FileInfo) bool {
 	return os.SameFile(was, is) && is.Size() == was.Size() && is.ModTime().Equal(was.ModTime()) &&
 		statusTime(was) == statusTime(is)

@@ -6,7 +6,7 @@
 //   - Functions panic if a slice is too short for its dimensions.
 //   - Functions write only to the elements of dst, which must not overlap the factors.
 //   - NaN and infinities propagate as in IEEE 754.
-//   - No function starts goroutines. Goroutines can divide dst by rows or columns.
+//   - No function starts goroutines. Callers can compute parts of the rows or columns of dst in parallel.
 //   - [Packed] allocates when it grows. Other products use pooled buffers: 1.2 MB for [AddATB], else 50 kB.
 //
 // # Row exactness
@@ -26,17 +26,17 @@
 // # Depth
 //
 // [MulBT], [MulAB] and [Packed.Mul] sum products in chains of 256 and then sum the chains. If the result
-// has few columns, each lane of a vector sums a chain of at most 256 products.
+// has few columns, assembly sums 1024 products at a time, in eight chains of at most 128.
 //
 // [AddATB] and [AddRows] sum over k rows in runs of 48, and then sum the runs. So a term passes through at
-// most 48 + k/48 roundings. For k of at most 768 that is 64.
+// most 48 + ⌈k/48⌉ roundings. For k <= 768 there are at most 64 roundings.
 //
 // # Which to call
 //
 // For a factor that is used repeatedly, such as the weights of a layer, use [Packed]: pack it once per
 // step and multiply by it for every group of examples. Other functions can copy a factor in every call.
-// If a has 50 rows or more, the copy costs little time. In assembly, MulBT copies nothing for n <= 16 and
-// k >= 32. To sum weighted rows, call AddATB with m = 1.
+// The copy costs little time if the factor a has 50 rows or more. In assembly, MulBT copies nothing for
+// n <= 16 and k >= 32. To sum weighted rows, call AddATB with m = 1.
 //
 // # Assembly
 //

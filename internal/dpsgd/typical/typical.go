@@ -146,8 +146,8 @@ func (r Rows) Write(dir string) error {
 	return nil
 }
 
-// Read returns the figures that Write stored in dir, or nil if Write stored none. The number of stored rows
-// must equal the argument `rows`.
+// Read returns the Bayesian privacy costs that Write stored in dir, or nil if Write stored none. The number
+// of stored rows must equal the argument `rows`.
 func Read(dir string, rows int) (Rows, error) {
 	text, err := os.ReadFile(results.Folder(dir).Private(file))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -166,7 +166,7 @@ func Read(dir string, rows int) (Rows, error) {
 	return all, nil
 }
 
-// Section returns the figures of all rows as text, or "" if there are none. Row i has the name names[i].
+// Section returns the Bayesian privacy costs as text, or "" if there are none. Row i has the name names[i].
 func (r Rows) Section(names []string) string {
 	var b strings.Builder
 	for i, f := range r {

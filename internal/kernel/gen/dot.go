@@ -111,7 +111,7 @@ func (g dot) block(rows, n int) {
 }
 
 // inVectors writes a loop that runs the code of step once per 8 elements of a row. After the loop, the
-// caller must write code for the remaining elements, and then the label name("sum").
+// caller must write code for the remaining elements, and then the label that name("sum") returns.
 func inVectors(name func(part string) string, count reg.Register, addresses []reg.Register, step func(disp int)) {
 	const lanes = 8
 	MOVQ(argument("k"), count)
