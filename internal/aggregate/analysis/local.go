@@ -47,10 +47,9 @@ type localCost struct {
 	plateau      float64 // change of the cost between q1 and q0
 
 	unknown string
-	// If the cost grows with q, the bound follows from the costs at both ends of the cell and one moved vote
-	// away from them.
 
-	// cells[i] bounds the change of the cost by one moved vote, for quantiles of q in z0 + [i, i+1] step.
+	// One moved vote changes the cost by at most cells[i] if z0 + i step <= z <= z0 + (i+1) step. Here z is
+	// the quantile of q. If the cost grows with q, cells[i] follows from costs at the ends of cells.
 	cells    []float64
 	z0, step float64
 }

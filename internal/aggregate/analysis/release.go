@@ -27,8 +27,8 @@ type SanitizerConfig struct {
 	Classes   int       // at least 2; required
 	Delta     float64   // delta of Released.Epsilon, in (0, 1); required
 
-	// Order is the order of the released divergence, above 1. The default, at most 500, nearly minimises the
-	// epsilon of queries that cost a fifth of the worst case.
+	// Order is the order of the released divergence, above 1. The default is at most 500. If the queries cost
+	// a fifth of their worst case, the default order nearly minimises the epsilon of the queries.
 	Order float64
 	// Beta is the smoothness of the sensitivity, at least 1e-5: between neighbours, the sensitivity changes
 	// by a factor of at most e^Beta. The charge is finite at orders below [OrderLimit].
@@ -59,8 +59,8 @@ const (
 //
 //	cost + S Sigma (Z + Margin),   Z ~ N(0, 1)
 //
-// The result is rounded up to the grid. The term cost is the sum of the bounds on the divergences of the
-// queries at Order, as if every query were answered. S is the smooth sensitivity of cost. In Papernot et
+// The result is rounded up to the grid. The term cost is the sum of one bound per query, on the divergence
+// of the query at Order. Every query counts as answered. S is the smooth sensitivity of cost. In Papernot et
 // al. 2018, appendix B, Margin is 0.
 type Sanitizer struct {
 	cfg         SanitizerConfig

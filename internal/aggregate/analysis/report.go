@@ -51,8 +51,8 @@ type Epsilon struct {
 // data D.
 type Costs struct {
 	Independent, DataDependent Epsilon
-	// Claim is the epsilon that a "reserved" ledger proves for the same numbers of queries and answers. With
-	// at least one answer, Claim is at most the epsilon in Independent. For LNMax it is less, because the
+	// Claim is the epsilon that a ledger in mode "reserved" proves for the same queries and answers. With at
+	// least one answer, Claim is at most the epsilon in Independent. For LNMax it is less, because the
 	// published bound is loose. Claim is nil in Expected, and for noise that package aggregate cannot draw.
 	Claim *accountant.Claim
 }
@@ -87,7 +87,7 @@ type group struct {
 	answered int // number of answered queries
 }
 
-// Analyze returns the report on votes, which it reads once. Equal queries are stored and analysed once. At
+// Analyze reads the votes once and returns their report. Equal queries are stored and analysed once. At
 // most 2^22 different histograms are allowed.
 func Analyze(ctx context.Context, m Mechanism, votes iter.Seq2[aggregate.Histogram, error], o Options) (*Report, error) {
 	if err := m.validate(); err != nil {

@@ -17,13 +17,14 @@
 //	replace-one   Repeated{DiscreteGaussian{Sigma, sqrt 2}, columns}
 //
 // The edges of a [Tree] are chosen one after the other by the exponential mechanism. The score of an edge
-// is the L1 distance between its exact table and the product of the two noisy columns. This product is
-// scaled to the noisy number of units. Given the noisy columns, the product is a constant. So a score
-// changes by at most s = 1 if a unit is added or removed, and by at most s = 2 if a unit is replaced. One
-// score may rise while another falls. Between neighbours, the log-probability of each edge changes. All
-// these changes lie in an interval of length 2s/Scale, the epsilon of one ExponentialMechanism. Then a table
-// is released for each edge, with noise on each count. A unit is in at most one cell of each table. With d
-// columns, the edges and the tables add two events:
+// is the L1 distance between its exact table and the product of the two noisy columns, minus the distance
+// expected of independent columns. The product is scaled to the noisy number of units. Given the noisy
+// columns, the product and the expected distance are constants. So a score changes by at most s = 1 if a
+// unit is added or removed, and by at most s = 2 if a unit is replaced. One score may rise while another
+// falls. An edge is chosen with probability proportional to exp(score/Scale). Between neighbours, the
+// changes of the log-probabilities of all edges lie in an interval of length 2s/Scale. This length is the
+// Epsilon of one ExponentialMechanism. Then a table is released for each edge, with noise on each count. A
+// unit is in at most one cell of each table. With d columns, the edges and the tables add two events:
 //
 //	edges     Repeated{ExponentialMechanism{2s/Scale}, d-1}
 //	tables    Repeated{DiscreteGaussian{Sigma, sqrt s}, d-1}

@@ -18,7 +18,7 @@ type layout struct {
 // If columns are independent, a cell should hold about noisePerCell times the noise of a cell. noisePerCell
 // was chosen on abalone, digits, satellite and waveform.
 
-// These constants limit the number of cells of a pair.
+// These constants limit the number of cells in the table of a pair of columns.
 const (
 	noisePerCell = 3
 	mostGroups   = 32
@@ -80,7 +80,7 @@ func merge(masses []float64, ordered int, least float64) (of []int, groups int) 
 	return of, groups
 }
 
-// project returns the nearest masses that are not negative and add up to total.
+// project returns the vector nearest to counts in L2 among the nonnegative vectors with sum total.
 func project(counts []int64, total float64) []float64 {
 	sorted := slices.SortedFunc(slices.Values(counts), func(a, b int64) int { return cmp.Compare(b, a) })
 	sum, off := 0.0, 0.0

@@ -10,7 +10,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// None is the bin of a unit without a bin in a column.
+// None stands in place of a bin if a unit is in no bin of a column.
 const None = -1
 
 // Config holds the parameters of a release. No parameter has a default.

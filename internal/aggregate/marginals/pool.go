@@ -12,7 +12,7 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// PoolShare is the fraction of a budget for the counts of a pool. Counts need little budget.
+// PoolShare is the fraction of a budget that pays for the counts of a pool. Counts need little budget.
 const PoolShare = 0.1
 
 // These fractions divide PoolShare if there is a tree. They were chosen on the data sets digits, flchain,
@@ -23,8 +23,8 @@ const (
 	partOfTables  = 0.5
 )
 
-// Pool plans the noisy counts from which the rows of a pool are drawn. They are counts of columns and,
-// if the rows are drawn along a tree, counts of pairs of columns.
+// Pool plans the noisy counts from which the rows of a pool are drawn. There is one count per bin of a
+// column. If the rows are drawn along a tree, there are also counts of pairs of columns.
 type Pool struct {
 	PoolConfig
 	columns *Marginals
