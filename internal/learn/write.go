@@ -248,7 +248,7 @@ type Formula struct {
 	TeX  string `json:"tex"`
 }
 
-// Number is a named scalar or vector of a step.
+// Number is a named scalar or vector.
 type Number struct {
 	Name   string    `json:"name"`
 	Values []float64 `json:"values"`

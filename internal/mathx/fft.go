@@ -7,7 +7,7 @@ import (
 
 // FFT transforms real sequences of length N = 4 2^a 3^b 5^c. Concurrent use is not safe.
 //
-// A sequence x is stored as N/2 complex numbers x_2j + i x_2j+1 and one unused element. The transform of
+// A sequence x is stored as N/2 complex numbers x_{2j} + i x_{2j+1} and one unused element. The transform of
 // the sequence has N/2+1 frequencies.
 type FFT struct {
 	n       int
@@ -37,7 +37,7 @@ func FFTNormError(n int) float64 {
 	return 9.0 / 4 * 0x1p-53 * fftUnits(n)
 }
 
-// fftUnits bounds the relative error of a chain of operations from an input to an output, in units of 2^-53.
+// fftUnits bounds the relative error from one input to one output of an FFT of length n, in units of 2^-53.
 func fftUnits(n int) float64 {
 	//   - The error of a root is 0.75. A product with a root adds an error of sqrt 5 (Brent, Percival,
 	//     Zimmermann 2007), in total 2.99.
@@ -60,8 +60,8 @@ func fftUnits(n int) float64 {
 	return units
 }
 
-// FFTLength returns the smallest fast length that is not below max(n, 4). Fast lengths are 2^a times 1,
-// 3, 5, 9, 15, 25, 27, 45, 75 or 81.
+// FFTLength returns the smallest fast length that is not below max(n, 4). Fast lengths are 4 2^a times
+// 1, 3, 5, 9, 15, 25, 27, 45, 75 or 81.
 func FFTLength(n int) int {
 	best := 4
 	for best < n {
@@ -113,7 +113,7 @@ func root(roots []complex128, k int) complex128 {
 }
 
 // Forward replaces a sequence x by X_k = sum_j x_j e^{-2 pi i jk/N}, k = 0..N/2. The slice c has N/2+1
-// elements. As input, the last element is ignored.
+// elements. Forward ignores the initial value of the last element.
 func (f *FFT) Forward(c []complex128) {
 	h := f.n / 2
 	z := f.transform(c[:h], f.work)

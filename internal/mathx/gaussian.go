@@ -5,8 +5,8 @@ import (
 )
 
 // LogGaussianDelta returns the log of the hockey-stick divergence at eps between N(0, sigma^2) and N(1,
-// sigma^2) (Balle, Wang 2018, Theorem 8). Let mu = 1/sigma, c = epsilon/mu - mu/2, and m the Mills ratio. The
-// divergence is Phi(-c) - e^epsilon Phi(-c-mu) = phi(c) (m(c) - m(c+mu)).
+// sigma^2) (Balle, Wang 2018, Theorem 8). Let mu = 1/sigma, c = eps/mu - mu/2 and m = [Mills]. The
+// divergence is Phi(-c) - e^eps Phi(-c-mu) = phi(c) (m(c) - m(c+mu)).
 func LogGaussianDelta(sigma, eps float64) float64 {
 	mu := 1 / sigma
 	c := eps*sigma - mu/2
@@ -57,7 +57,7 @@ func GaussianEpsilon(sigma, delta float64) float64 {
 }
 
 // Log returns the natural logarithm of x >= 0, also for subnormal x. On amd64, math.Log stays near -709.09
-// for x below 2.2e-308, but log(5e-324) is -744.44. With math.Log, an epsilon at delta = x is too small.
+// for x below 2.2e-308, but log(5e-324) is -744.44. A log(delta) that is too large makes epsilon too small.
 func Log(x float64) float64 {
 	if x > 0 && x < 0x1p-1022 {
 		return math.Log(x*0x1p60) - 60*math.Ln2
@@ -138,8 +138,8 @@ func GoldenSection(f func(float64) float64, lo, hi float64) (x, fx float64) {
 	return b, fb
 }
 
-// Bisect returns the smallest float64 x in [lo, hi] for which f(x) is true, plus at most 2^-200 (hi-lo). The
-// function f must be false at lo, true at hi, and switch once.
+// Bisect finds the smallest float64 in [lo, hi] for which f is true. The result is too large by at most
+// 2^-200 (hi-lo). The function f must be false at lo, true at hi, and switch once.
 func Bisect(f func(float64) bool, lo, hi float64) float64 {
 	_, hi = Halve(200, f, lo, hi)
 	return hi

@@ -115,7 +115,7 @@ func SumUp(a, b float64) float64 {
 
 func IsFinite[T float32 | float64](x T) bool { return x-x == 0 }
 
-// Expm1 and Exp use a series for |x| < nearZero. Its first omitted term is below 2^-57 of the result.
+// For |x| < nearZero, Expm1 and Exp use a series. The first omitted term is below 2^-57 of the result.
 const nearZero = 0.06
 
 // Expm1 is like math.Expm1 but faster near 0, with an error of at most two units in the last place.

@@ -1,11 +1,11 @@
 // Package museum holds privacy mistakes of published papers and programs, as small mechanisms.
 //
-//	for _, e := range museum.Exhibits() {
-//		with, without := e.Laws(false) // with the mistake; true corrects it
-//	}
+//	e := museum.Exhibits()[0]
+//	p, q := e.Laws(false) // log probabilities of the outputs on two neighbouring inputs
 //
-// An [Exhibit] has a source, a year, a claim and two neighbouring inputs. Its mechanism can run with or
-// without the mistake. The exhibits are audited by package controls, and are exercises in package page.
+// An [Exhibit] has a source, a year, a claim and two neighbouring inputs. Most mechanisms can
+// run with or without the mistake. The other mechanisms are in package controls. Package controls audits all
+// exhibits. Package page turns all exhibits into exercises.
 //
 // # Caveats
 //

@@ -42,15 +42,15 @@ func Exhibits() (all []Exhibit) {
 	return all
 }
 
-// Sample returns a function that draws an output of the mechanism with the mistake. The input contains
-// the record for in = 1, and lacks the record for in = 0.
+// Sample returns a function that draws an output of the mechanism with the mistake. The argument `in` is 1
+// with the record and 0 without it. Sample panics if the mechanism is in package controls.
 func (e Exhibit) Sample(in int, rnd *rand.Rand) func() string {
 	t := &trial{in: in, rnd: rnd, laws: map[noise][]float64{}}
 	return func() string { return fmt.Sprint(e.run(t)) }
 }
 
-// Laws returns the log probabilities of all outputs for the input with the record and the input without the
-// record. Both slices list the outputs in the same order. If right is true, the mistake is corrected.
+// Laws returns the log probabilities of all outputs, for the inputs with and without the record, in the same
+// order. If right is true, the mistake is corrected. Laws panics if the mechanism is in package controls.
 func (e Exhibit) Laws(right bool) (with, without []float64) {
 	p, q := e.run.enumerate(1, right), e.run.enumerate(0, right)
 	outputs := maps.Clone(p)

@@ -104,7 +104,7 @@ func Names() []string {
 
 func Images(name string) bool { return name == "mnist" || name == "fashion-mnist" }
 
-// Open opens the data set with Name == where, or calls [dataset.Open] if no set has this name. If files are
+// Open opens the set named `where`, or calls [dataset.Open] if no set has this name. If files of a set are
 // missing, the error is a [*fault.Error] that contains the installation command and wraps [fs.ErrNotExist].
 func Open(where string, opt dataset.Options) (dataset.Data, error) {
 	all := All()

@@ -1,8 +1,8 @@
 // Package number formats rounded numbers. The text of an upper bound parses to a float64 that is at least the
 // bound. A lower bound is rounded down.
 //
-// Rounding works on decimal digits, because arithmetic is inexact. For example, let x be just above a number
-// with four decimals. For 9 % of such x, Ceil(x*1e4)/1e4 is below x.
+// The package rounds decimal text, because float64 arithmetic can round to the wrong side. For example, let x
+// be the next float64 above k/1e4. Then Ceil(x*1e4)/1e4 is below x for 9 % of the integers k from 1 to 1e5.
 package number
 
 import (
