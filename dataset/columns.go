@@ -184,7 +184,7 @@ func (n numberForm) fits(cell string) bool {
 
 var thousands = regexp.MustCompile(`^[+-]?\d{1,3}(,\d{3})+$`)
 
-// parse reads a number. A bound such as <0.6 is read as 0.6.
+// parse reads a number, or a date as days since 1970. A bound such as <0.6 is read as 0.6.
 func (n numberForm) parse(cell string) (float64, error) {
 	if n.date == "" && cell != "" && (cell[0] < '-' || cell[0] > '9') { // most cells need no trimming
 		cell = strings.TrimLeft(cell, "<>≤≥= ")

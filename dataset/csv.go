@@ -35,14 +35,14 @@ type CSVOptions struct {
 	Header   Header
 	Names    []string // names of all columns, in place of a header
 	Expect   []string // names of which a header contains at least one
-	// Comma separates cells. The default is the first of ',', ';' and tab, in this order, that occurs in
-	// the first line. It is ',' if none occurs, if Header is HeaderNo or if Names is given.
+	// Comma separates cells. The default is the first character of the list ',', ';', tab that occurs in
+	// the first line. The default is ',' if none occurs, if Header is HeaderNo or if Names is given.
 	Comma   rune
 	Missing []string  // feature cells that are missing values, in addition to the usual cells
 	Text    string    // column of texts, encoded by words of public texts; see [Encoder]
 	Rule    ClassRule // determines which labels are classes
-	// AskLabel selects, if Label is empty, the only column with a name such as label, class or target. If
-	// there is none, or several, reading fails.
+	// If AskLabel is true and Label is empty, the label is the column with a name such as label, class or
+	// target. Reading fails if no column or several columns have such a name.
 	AskLabel bool
 	// Optional is for public rows: the columns Label, Unit and Drop may be missing, and a label that is
 	// missing or not a class becomes -1.

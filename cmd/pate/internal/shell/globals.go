@@ -284,8 +284,8 @@ const (
 )
 
 // Update draws the completed steps of a stage (done of total). It is safe for concurrent use and draws at
-// most ten times a second. Of stages at the same time, one is drawn until it ends or makes no step for
-// patience. A stage of one step has no percentage.
+// most ten times a second. Another stage is drawn only after the drawn stage ends or makes no step for 2 s.
+// A stage of one step has no percentage.
 func (p *progress) Update(stage string, done, total int) {
 	if p.out == nil || total <= 0 {
 		return

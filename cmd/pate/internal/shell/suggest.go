@@ -89,8 +89,8 @@ func SuggestCommand(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("%s has no command %q%s", cmd.CommandPath(), args[0], didYouMean(args[0], commandNames(cmd)))
 }
 
-// Parent returns a command that only groups the subcommands in children. If the subcommand is missing, the
-// error refers to the help topic in topic.
+// Parent returns a command that only groups the subcommands in children. The argument topic names the help
+// topic in the error for a missing subcommand.
 func Parent(use, topic string, children ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Args: SuggestCommand}
 	cmd.AddCommand(children...)
@@ -156,8 +156,8 @@ func UseOwnHelpCommand(root *cobra.Command) {
 }
 
 // Wants returns a check of a command's arguments and flags. The call missing(cmd, args) lists missing flags.
-// If missing is nil, no flag is required. The error lists these flags and any missing arguments. If arguments
-// were given, but not in the right number, the error is about the arguments alone.
+// If missing is nil, no flag is required. The error of the check lists missing flags and missing arguments.
+// If arguments were given, but not in the right number, the error is about the arguments alone.
 func Wants(arguments cobra.PositionalArgs, missing func(cmd *cobra.Command, args []string) []string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := CheckValues(cmd); err != nil {

@@ -105,7 +105,7 @@ func FormatUp(x float64, exact bool) string {
 
 func FormatDown(x float64) string { return strings.TrimPrefix(number.DigitsDown(x, 5), "+") }
 
-// FormatEpsilon formats an epsilon with four decimals, rounded up, or with all digits if exact is true.
+// FormatEpsilon formats x like [FormatUp], but with four decimals if 0.01 <= x <= 1e6 and exact is false.
 func FormatEpsilon(x float64, exact bool) string {
 	if exact || x > 1e6 || x < 1e-2 {
 		return FormatUp(x, exact)
@@ -113,7 +113,7 @@ func FormatEpsilon(x float64, exact bool) string {
 	return number.DecimalsUp(x, 4)
 }
 
-// FormatExpected formats an expected value with one decimal, or with all digits if exact is true.
+// FormatExpected formats x with one decimal, with none if x >= 999.95, or with all digits if exact is true.
 func FormatExpected(x float64, exact bool) string {
 	if !exact && x >= 999.95 {
 		return Fixed(x, 0, false)
@@ -130,8 +130,8 @@ func Fixed(x float64, decimals int, exact bool) string {
 }
 
 // Repeats joins words and flags to a command line. It includes each flag in names if given(flag) is true.
-// An entry values[name] overrides given: the entry, quoted for a shell, becomes the value of the flag. An
-// empty entry omits the flag.
+// If values has the key name, values[name] replaces the value of the flag, and an empty values[name] omits
+// the flag. The caller quotes words and values for a shell.
 func Repeats(cmd *cobra.Command, words, names []string, given func(*pflag.Flag) bool, values map[string]string) string {
 	for _, name := range names {
 		flag := cmd.Flags().Lookup(name)

@@ -166,7 +166,7 @@ func labelled(p dataset.Pool, classes []string) dataset.Set {
 
 const maxAloud = 40
 
-// ReadAloud prints how each column of a table is used. The notes depend only on public rows.
+// ReadAloud prints how columns of a table are used. Notes depend only on public rows and declared ranges.
 func ReadAloud(g *Globals, notes []dataset.ColumnNote) {
 	if len(notes) > 0 {
 		g.Logf("columns, as the public rows show them:")
