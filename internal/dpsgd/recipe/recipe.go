@@ -18,8 +18,8 @@ import (
 
 type Recipe struct {
 	Features string `json:"features"` // one of FeatureSets()
-	// Statistics configures oriented gradients and statistics of the private rows. The field Features
-	// determines which of them are computed. Records, Workers, Cache and Progress are ignored.
+	// Statistics configures oriented gradients and statistics of the private rows. Features overrides the
+	// fields Scattering, HOG and Deskew. Records and Workers are ignored. Cache and Progress must be nil.
 	Statistics charged.Config `json:"statistics,omitzero"`
 	Model      string         `json:"model"` // "linear", "cnn", "mlp:128", "mlp:128,64", ...
 	// Views, if above 1, is the number of randomly shifted views of an image, over which gradients are

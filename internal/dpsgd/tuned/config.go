@@ -197,7 +197,7 @@ func (j *job) quote(ctx context.Context) (tune.Price, error) {
 	return p, err
 }
 
-// split assigns each unit of s to train or choose by a public hash of only the unit's name.
+// split divides s in two. Only a public hash of a unit's name determines which result gets the unit.
 func split(s dataset.Set, share float64) (train, choose dataset.Set) {
 	empty := s
 	empty.Y, empty.Units, empty.IDs, empty.LeftOut = nil, nil, nil, nil

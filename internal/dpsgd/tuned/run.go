@@ -33,7 +33,7 @@ func ModelFile(dir string, releasable bool) string {
 	return path
 }
 
-// Nothing (a text) is written to the model file, instead of a model, if the drawn number of trainings is 0.
+// Nothing (this constant) is the whole content of the model file if the drawn number of trainings is 0.
 const Nothing = "nothing was chosen: the number of runs was drawn as 0\n"
 
 type state struct {
@@ -115,7 +115,7 @@ func (c Config) TryLedger(ctx context.Context) error {
 	return nil
 }
 
-// search returns the run that charges for a search. The given stage is its only stage.
+// search returns a [run.Run] that charges for the whole search. The run has one stage, the argument `stage`.
 func (j *job) search(hash []byte, s *state, stage run.Stage) run.Run {
 	file := run.File{Path: j.path(ledgerFile), New: ledger.Config{
 		Unit: j.Unit, Relation: relation, Epsilon: j.Epsilon, Delta: j.Delta, Run: s.ID, Waived: j.Task.Waived(),

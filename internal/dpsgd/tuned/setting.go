@@ -89,8 +89,8 @@ func (s Setting) apply(base recipe.Recipe) recipe.Recipe {
 	return r
 }
 
-// Around returns the default settings: the base's learning rate times 1/4 to 4, and the base's clip norm
-// times 1/4 to 2.
+// Around returns the default settings, which form a grid. Learning rates are 1/4, 1/2, 1, 2 and 4 times the
+// rate of base. Clip norms are 1/4, 1/2, 1 and 2 times the norm of base.
 func Around(base recipe.Recipe) []Setting {
 	var all []Setting
 	for _, rate := range []float64{0.25, 0.5, 1, 2, 4} {

@@ -88,8 +88,8 @@ func (a *Account) observe(s dpsgd.StepDistances) {
 	}
 }
 
-// Figures returns the figures after the last step. For a step without observed distances, the upper bound of
-// a distance is used. A nil Account has no figures.
+// Figures returns the figures after the last step. A step without observed distances costs as much as a step
+// whose distances all equal their upper bound. A nil Account has no figures.
 func (a *Account) Figures() (f Figures, err error) {
 	if a == nil {
 		return f, nil
@@ -108,7 +108,7 @@ func (a *Account) Figures() (f Figures, err error) {
 	return f, nil
 }
 
-// Figures holds the private, uncharged figures of the first seed. Rows of results embed it.
+// Figures holds the private, uncharged figures of the first seed.
 type Figures struct {
 	OfTypical []bayes.Figure `json:"bayes,omitempty"`
 }
@@ -116,7 +116,7 @@ type Figures struct {
 // Rows holds the figures of every row of a result, or is nil if no row has figures.
 type Rows [][]bayes.Figure
 
-// Of returns of(row) for every row, or nil if no row has figures.
+// Of calls the function `of` for every row and returns the figures, or nil if no row has figures.
 func Of[R any](rows []R, of func(R) Figures) (all Rows) {
 	some := false
 	for _, row := range rows {
