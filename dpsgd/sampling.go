@@ -24,8 +24,8 @@ const (
 	BallsInBins Scheme = "balls-in-bins"
 	// Cyclic assigns every record to one of Bands turns, once and uniformly at random. Each step belongs to
 	// one turn, in a fixed cyclic order. In each step, every record of the step's turn is in the batch
-	// independently. Noise is correlated over Bands steps: later steps subtract part of earlier noise. This
-	// is banded matrix factorisation, BandMF (Choquette-Choo et al. 2023).
+	// independently, with a fixed probability. Noise is correlated over Bands steps: later steps subtract
+	// part of earlier noise. This is banded matrix factorisation, BandMF (Choquette-Choo et al. 2023).
 	Cyclic Scheme = "cyclic"
 )
 
@@ -44,7 +44,7 @@ type Sampling struct {
 	PerEpoch int `json:"per_epoch,omitzero"`
 	// Bands is the number of turns of the scheme Cyclic, in [1, number of steps]. Noise is correlated over
 	// Bands steps. In each step of its turn, a record is in the batch with probability
-	// Bands x SamplingProbability, at most 1.
+	// Bands x SamplingProbability, which must be at most 1.
 	Bands int `json:"bands,omitzero"`
 }
 

@@ -15,9 +15,10 @@ import (
 	"github.com/pate-go/pate/internal/scores"
 )
 
-// Compare runs every method of cfg as many times as cfg.Seeds states. It returns one row for each method and
-// target. If a call is interrupted, call Compare again with the same Config. The second call loads trained
-// teachers from Config.Dir and repeats answers at no further cost.
+// Compare does cfg.Seeds independent runs of every private method for each target. It returns one row per
+// method and target. A method that depends on no target has one row. If a call is interrupted, call Compare
+// again with the same Config. The second call loads trained teachers from Config.Dir and repeats answers at
+// no further cost.
 func Compare(ctx context.Context, cfg Config) (*Result, error) {
 	start := time.Now()
 	c, err := cfg.withDefaults()

@@ -36,7 +36,7 @@
 // Rows without an epsilon, Result.Diagnostics and running times depend on the private data and are not
 // charged. Pool and test rows are public and not protected. If two runs in two folders use the same records,
 // their costs add up, but this package does not add them. Hyper-parameters were tuned on development splits
-// of public benchmarks. A development split consists of rows that are private in dataset.Literature, the
-// split for reported results. Epsilon does not cover this tuning. The parameters of pknn were chosen after
-// an evaluation on the literature splits of optdigits, letter and Adult.
+// of public benchmarks (dataset.Development). These splits contain only private rows of the split for
+// reported results (dataset.Literature). Epsilon does not cover this tuning. The parameters of pknn were
+// chosen after an evaluation on the literature splits of optdigits, letter and Adult.
 package experiments

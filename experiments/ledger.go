@@ -100,7 +100,7 @@ func (c point) file(method string, seed int) string {
 
 func (c Config) releasable() bool { return c.Key.Releasable() && c.Task.Withheld() == "" }
 
-// FileName returns the part of file names that identifies the method and, if several is true, epsilon.
+// FileName returns the part of file names for the method, and for epsilon if `several` is true.
 func FileName(method string, epsilon float64, several bool) string {
 	name := strings.ReplaceAll(method, "/", "-")
 	if several {

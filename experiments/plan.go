@@ -50,8 +50,8 @@ func (c Config) planAnswers(ctx context.Context, epsilon float64) (int, error) {
 
 func (c Config) askable() int { return min(c.Task.Pool.Len(), student.MaxSpread) }
 
-// A sparse vector mechanism may ask sparseAsked times as many questions as GNMax. It ends earlier if it has
-// refused the fraction sparseRefused of these questions.
+// A sparse vector mechanism may ask sparseAsked times as many questions as GNMax. It stops when the
+// number of refused questions reaches sparseRefused times this maximum.
 const (
 	sparseAsked   = 4
 	sparseRefused = 0.05

@@ -12,8 +12,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// distances prints the total variation distance from the teachers' mean law to the law of a drawn token. Each
-// printed distance is a mean over all steps.
+// distances prints total variation distances between the mean distribution of the teachers and the
+// distribution of a drawn token. Each printed distance is a mean over all steps.
 func (t trace) distances(ctx context.Context, out io.Writer, n int, epsilons ...float64) error {
 	public := 0.0
 	for _, s := range t.steps {
@@ -71,8 +71,8 @@ func apart(p, q []float64) (distance float64) {
 
 var kinds = []string{"the teachers' mean law", "coordinated", "coordinated, epsilon 8", "independent", "independent, epsilon 8"}
 
-// diversity returns the mean entropy of tokens in nats, for each element of the variable kinds. The argument
-// at is the number of steps, and the argument `draws` is the number of tokens per step.
+// diversity returns the mean entropy of tokens in nats, one number per element of the variable `kinds`. The
+// argument `at` is the number of steps, and the argument `draws` is the number of tokens per step.
 func (t trace) diversity(ctx context.Context, key rng.Key, at, draws int) ([]float64, error) {
 	noisy, _, err := methods[0].within(ctx, 8, 48)
 	if err != nil {

@@ -63,7 +63,7 @@ func clipped(temperature float64, appears bool) func(float64, int) (tokens.Mecha
 	}
 }
 
-// within returns the mechanism for n queries with the least noise that satisfies epsilon, and this noise.
+// within returns a mechanism for n queries and its noise, the least noise that satisfies epsilon.
 func (m method) within(ctx context.Context, epsilon float64, n int) (made tokens.Mechanism, noise float64, err error) {
 	relation := accountant.ReplaceOne
 	if m.appears {
@@ -98,8 +98,8 @@ func (t trace) inputs(m tokens.Mechanism) (all []tokens.Input) {
 	return all
 }
 
-// replay answers n queries in each run, and repeats the recorded steps as needed. It returns the share of
-// answers that are the token of most teachers. The public model's token takes the place of a missing answer.
+// replay answers n queries in each run, and repeats the recorded steps as needed. It returns the fraction
+// of answers that equal the token with the most votes. The public model's token replaces a missing answer.
 func (t trace) replay(m tokens.Mechanism, key rng.Key, n, runs int) (right float64, err error) {
 	all := t.inputs(m)
 	for run := range runs {

@@ -104,7 +104,7 @@ func (t trace) count(votes []int) tokens.Counts {
 	return c
 }
 
-// most returns the token that most teachers name, the lowest in a tie.
+// most returns the token with the most votes of the teachers. In a tie, it returns the smallest token.
 func (s step) most() int {
 	number, best := map[int]int{}, s.greedy[0]
 	for _, v := range s.greedy {
