@@ -27,26 +27,25 @@ type Description struct {
 	Fails     bool // with a small probability the mechanism releases an answer that it must refuse
 
 	// Fit returns s with thresholds, and with the least noise that fits the budget of the argument `least`.
-	// In the whole run, the probability of an answer that the mechanism must refuse (Fails) is at most
-	// delta. If Fit is nil, use Least and WithNoise.
+	// If Fails is set, delta bounds the probability that a run releases an answer that it must refuse. If
+	// Fit is nil, use Least and WithNoise.
 	Fit func(s Setting, delta float64, least LeastNoise) (Setting, error)
 	// Chances returns the outcome probabilities for queries with the given number of classes. If rough is
 	// set, a probability has an error of at most 1e-2. Chances is nil if an answer depends on more than the
 	// votes of its query.
 	Chances func(s Setting, classes int, rough bool) (Chances, error)
-	// Ahead returns the probability that a class wins under continuous noise, if every rival has a count
-	// lower by x noise scales. It is nil if the mechanism may decline.
+	// Ahead returns the probability that a class wins under continuous noise, if the count of every rival
+	// is lower by x times the noise parameter. Ahead is nil if the mechanism may decline.
 	Ahead func(x float64, rivals int) float64
 
 	// Laws lists output distributions by name. If Laws is nil, Mechanism.Law is the only output
 	// distribution, and its name is Description.Name.
 	Laws []NamedLaw
 	// Audit is the setting that an audit tests. Neighbours are two histograms that differ by one moved vote
-	// and have nearly the largest privacy loss. If Neighbours is empty, package internal/controls contains
-	// the audit. Pure reports that delta is 0.
+	// and have nearly the largest privacy loss. If Neighbours is empty, see package internal/controls.
 	Audit      Setting
 	Neighbours [2][]int
-	Pure       bool
+	Pure       bool // the delta of the mechanism is 0
 }
 
 // LeastNoise returns the least noise at which event(noise) fits a budget. It returns any error of event
@@ -290,7 +289,8 @@ func (d Description) Settled(s Setting) bool {
 	return true
 }
 
-// WithNoise sets missing noise parameters to noise (see [Parameter].Ratio for two), clamped to their range.
+// WithNoise sets missing noise parameters to noise, clamped to their range. If two noise parameters are
+// missing, a parameter with a nonzero Ratio gets Ratio*noise instead.
 func (d Description) WithNoise(s Setting, noise float64) Setting {
 	missing := slices.DeleteFunc(d.Noise(), func(p Parameter) bool { return !s.lacks(p) })
 	for _, p := range missing {
@@ -338,8 +338,8 @@ func (d Description) Event(s Setting) (accountant.Event, error) {
 	return m.Event(), nil
 }
 
-// One returns s with one query. The result cheaper is false if one of several queries costs as much as
-// all, for example because only declined queries are charged.
+// One returns s with one query. The result `cheaper` is false if s has several queries and one query costs
+// as much as all. For example, a mechanism may charge only declined queries.
 func (d Description) One(s Setting) (one Setting, cheaper bool, err error) {
 	one = s
 	one.Queries = 1

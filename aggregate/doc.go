@@ -35,7 +35,8 @@
 //
 // Assume that one record changes at most one teacher, so it moves at most one vote of every query from one
 // class to another. Let neighbours be two data sets that differ by one record. The table bounds the Rényi
-// divergence of order a > 1 between all answers of a session on neighbours, also for adaptive queries:
+// divergence of order a > 1 between all answers of a session on neighbours, also for adaptive queries.
+// Queries and Answers are the caps in the config of the mechanism:
 //
 //	GNMax             Queries a/Sigma^2
 //	ConfidentGNMax    Queries a/(2 Sigma1^2) + Answers a/Sigma2^2

@@ -17,8 +17,8 @@ type ExponentialConfig struct {
 }
 
 // Exponential is the exponential mechanism (McSherry, Talwar 2007). Its answer is class j with probability
-// proportional to exp(n_j/Scale), like the argmax of n_j plus Gumbel noise. If one vote moves, the log-ratios
-// lie in an interval of length 2/Scale (bounded range; Durfee, Rogers 2019).
+// proportional to exp(n_j/Scale), like the argmax of n_j plus Gumbel noise. If one vote moves, the changes of
+// all log probabilities lie in an interval of length 2/Scale (bounded range; Durfee, Rogers 2019).
 type Exponential struct {
 	single
 	distances *rng.DiscreteLaplace

@@ -23,7 +23,7 @@ type composition struct {
 	// bound returns the total epsilon of the pure runs rs at delta = slack >= 0. The epsilons of rs are
 	// distinct and ascending.
 	bound func(rs []runs, slack float64) float64
-	// search minimises split: bound or a faster approximation. If split is nil, the theorem has no slack.
+	// split is bound, or a faster approximation for search. If split is nil, the theorem has no slack.
 	split func(rs []runs, slack float64) float64
 }
 
@@ -134,8 +134,8 @@ func (c *composition) failure() float64 {
 	return math.Min(1, sum)
 }
 
-// spent returns 1 - product of (1 - delta_i) over all runs, rounded up. For a run with an epsilon-delta
-// curve, delta_i = share.
+// spent returns 1 - product of (1 - delta_i) over all runs i, rounded up. Here delta_i is the delta of run i,
+// or share if run i has an epsilon-delta curve.
 func (c *composition) spent(share float64) float64 {
 	log := 0.0
 	for i, k := range c.events.fixed.Keys {
@@ -193,8 +193,7 @@ func mergeRuns(rs []runs) []runs {
 	return out
 }
 
-// deltaByEpsilon returns the least delta for which at(ctx, delta) is at most epsilon. The function at must
-// not increase with delta.
+// deltaByEpsilon returns the least delta with at(ctx, delta) <= epsilon, for a nonincreasing function `at`.
 func deltaByEpsilon(
 	ctx context.Context, epsilon float64, at func(ctx context.Context, delta float64) (accountant.Bound, error),
 ) (accountant.Bound, error) {

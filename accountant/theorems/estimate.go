@@ -72,9 +72,9 @@ func (g *gaussianSteps) steps() []step {
 // NewStrongComposition returns an empty estimate by strong composition. Abadi et al. 2016 compare the
 // moments accountant with strong composition (section 5.1). The classical Gaussian mechanism has epsilon_0
 // = sqrt(2 log(1.25/delta_0))/sigma. A sampled step costs (q epsilon_0, q delta_0). Advanced composition
-// (Dwork, Rothblum, Vadhan 2010) adds up the steps, with the best split of delta. Two steps of the
-// estimate are not valid. The true cost of sampling, log(1 + q(e^epsilon - 1)), is larger than q epsilon.
-// And the formula for epsilon_0 needs epsilon_0 below 1. NewAdvanced is valid.
+// (Dwork, Rothblum, Vadhan 2010) adds up the steps, with the best split of delta. Two formulas are not valid.
+// The true epsilon of a sampled step, log(1 + q(e^epsilon_0 - 1)), is larger than q epsilon_0. The formula
+// for epsilon_0 needs epsilon_0 below 1. The bound of NewAdvanced is valid.
 func NewStrongComposition(rel accountant.Relation) (Estimator, error) {
 	const flaw = "published, not a valid step: linear amplification by sampling, classical Gaussian noise at epsilon above 1"
 	return newGaussianSteps(rel, flaw, func(steps []step, delta float64) (float64, error) {

@@ -167,9 +167,9 @@ func PairEpsilon(epsilon, delta, at float64) float64 {
 	return math.Max(0, epsilon+math.Log1p(-less)+4e-16*(1+epsilon)) // 4e-16: rounding error
 }
 
-// TPR bounds the true positive rate of a membership test with false positive rate fpr. The output of a test
-// is one bit. By post-processing, the divergence of this bit is at most the divergence of the run, at any
-// order and in either direction. TPR returns the largest rate that meets this condition on a grid of orders.
+// TPR bounds the true positive rate of a membership test with false positive rate fpr. By post-processing,
+// the divergence of the test's output is at most a rho at any order a, in either direction. TPR returns the
+// largest rate within this bound at all orders of a grid, plus the failure probability.
 func (z *Concentrated) TPR(fpr float64) (float64, error) {
 	if !(fpr >= 0 && fpr <= 1) {
 		return 0, fmt.Errorf("theorems: a rate of false alarms must be in [0, 1], not %v", fpr)
