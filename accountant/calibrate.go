@@ -112,12 +112,13 @@ func tried[T int64 | float64](ctx context.Context, newAccount NewAccount, target
 	}
 }
 
-// CalibrateNoise returns the least noise for which event(noise) meets the target, and its bound. The privacy
-// cost of the event must fall as the noise grows. The search covers noise from 1e-6 to 1e15. The relative
-// tolerance of the noise is 1e-8, or 1e-6 where the bound jumps. For small integer noise the cost is not
-// quite monotone: the result meets the target, but a smaller noise may also meet it. The error is a
-// *NoBracketError if no noise in the range meets the target, or if noise 1e-6 meets it. If the function
-// event returns an error, the search returns the same error.
+// CalibrateNoise returns the least noise for which event(noise) meets the target, and its bound. The
+// privacy cost of the event must fall as the noise grows. The search covers noise from 1e-6 to 1e15. The
+// relative tolerance of the noise is 1e-8, or 1e-6 where the bound jumps. For noise drawn on the
+// integers with a small scale, the cost is not quite monotone. The result then meets the target, but a
+// smaller noise may also meet it. The error is a *NoBracketError if no noise in the range meets the
+// target, or if noise 1e-6 meets it. If the function event returns an error, the search returns the same
+// error.
 func CalibrateNoise(ctx context.Context, newAccount NewAccount, target Target, event func(noise float64) (Event, error)) (float64, Bound, error) {
 	if err := target.validate(); err != nil {
 		return 0, Bound{}, err
@@ -129,8 +130,8 @@ func CalibrateNoise(ctx context.Context, newAccount NewAccount, target Target, e
 }
 
 // CalibrateProbability returns the largest sampling probability for which event(probability) meets the
-// target, and its bound. The relative tolerance is 1e-8. The error is a *NoBracketError if no probability in
-// [1e-15, 1] meets the target.
+// target. It also returns the bound of this event. The relative tolerance is 1e-8. The error is a
+// *NoBracketError if no probability in [1e-15, 1] meets the target.
 func CalibrateProbability(
 	ctx context.Context, newAccount NewAccount, target Target, event func(probability float64) (Event, error),
 ) (float64, Bound, error) {

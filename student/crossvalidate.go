@@ -89,8 +89,8 @@ const (
 	firstLead     = favouriteLead / 3
 )
 
-// Fit compares the candidates and trains those that it keeps. The slice labels has a class or [Unlabelled]
-// for each row of x. The result depends on rnd, but not on the number of processors.
+// Fit compares the candidates and trains those that it keeps. The value labels[i] is the class of row i
+// of x, or [Unlabelled]. The result depends on rnd, but not on the number of processors.
 func (c CrossValidation) Fit(ctx context.Context, x Matrix, labels []int, classes int, rnd *rand.Rand) (*Choice, error) {
 	labelled, err := c.check(x, labels, classes)
 	if err != nil {

@@ -33,8 +33,8 @@ type Summary struct {
 	Commits   int64
 	Sealed    bool // mode Reserved: no more charges are possible
 	Exhausted bool // an unreadable reservation took the rest of the budget
-	// Torn describes a last line that is cut off, or is "". All other fields except Head describe the ledger
-	// after Open repairs this line.
+	// Torn describes a last line that is cut off, or is "". All other fields except Head describe the
+	// ledger as it would be after Open has repaired this line.
 	Torn     string
 	Head     Head                // of the whole lines; zero without whole lines
 	Epsilon  float64             // see Ledger.Epsilon

@@ -23,9 +23,10 @@
 //
 // # Guarantee
 //
-// Neighbours differ by one added or removed unit, so the number of units is private. The noise and the events
-// do not depend on the number of units. The questions and the parameters of a mechanism are public and fixed
-// before the first answer. Choose parameters from a declared number of units, not from the true number.
+// Neighbouring data sets differ by one added or removed unit, so the number of units is private. The
+// noise and the events do not depend on the number of units. The questions and the parameters of a
+// mechanism are public and fixed before the first answer. Choose parameters from a declared number of
+// units, not from the true number.
 //
 // For KNearest, let S be the sample without unit u, listed by distance to the question. Let h(S) be the
 // vote counts of the first K units in S. A vote for class c adds the basis vector e_c. Adding u inserts

@@ -92,10 +92,10 @@ func (p Public) Expect(ctx context.Context, s aggregate.Setting) (Alternative, e
 type NoPlanError struct {
 	Goal Goal
 	Best Alternative // the best plan, if its only fault is too few labels
-	// Epsilon is the least epsilon of a plan on a new ledger, plus at most 4 %, rounded up to three
-	// digits. Epsilon is +Inf if no epsilon up to 1000 suffices. Teachers is the least number of equally
-	// good teachers that have a plan at the goal's epsilon, plus at most 6 %, rounded up. Teachers is 0 if
-	// no number up to min(50 [Public].Teachers, 2^20) suffices.
+	// Epsilon is at most 4 % above the least epsilon of a plan on a new ledger, and is rounded up to
+	// three digits. Epsilon is +Inf if no epsilon up to 1000 suffices. Teachers is at most 6 % above the
+	// least number of teachers, as accurate as these, for which a plan meets the goal. It is rounded up.
+	// Teachers is 0 if no number up to min(50 [Public].Teachers, 2^20) suffices.
 	Epsilon  float64
 	Teachers int
 }

@@ -277,9 +277,9 @@ func (g *Groups) Add(out [GroupOutputs]int, first, second GroupInputs) {
 	}
 }
 
-// Mul multiplies src by the matrix of sums and by the matrix of differences. If several groups write to
-// the same place, the result of the last group remains. If `sum` and `difference` are the same slice, it
-// holds the differences.
+// Mul sets `sum` to the matrix of sums times src, and `difference` to the matrix of differences times
+// src. If several groups write to the same place, the result of the last group remains. If `sum` and
+// `difference` are the same slice, it holds the differences.
 func (g *Groups) Mul(sum, difference, src []float32) {
 	g.check(sum, difference, src)
 	if len(g.out) == 0 {

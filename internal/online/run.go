@@ -265,7 +265,7 @@ func (s *serving) checkUnits() error {
 	return s.voters.checkUnits(s.dir.Private(unitsFile), s.folder.Key, s.session.Recorded)
 }
 
-// draw answers questions. At the end of the run, draw writes the labels. Otherwise draw returns errStopped.
+// draw answers questions. If the run is finished, draw writes the labels. If not, draw returns errStopped.
 func (s *serving) draw(ctx context.Context, r *ledger.Reservation, key rng.Key, out io.Writer) error {
 	start := s.as.start
 	if s.voters != nil {

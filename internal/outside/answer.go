@@ -19,11 +19,12 @@ const mostCells = 20_000 // cells of an answer that become features
 
 var seed = maphash.MakeSeed()
 
-// Outcome returns what an audit compares. After a failure, the labels of o are a hash of the text, and the
-// failure. Otherwise, there is one label for the hash, one for the number of rows, and one for each cell with
-// the group of its query. The entry groups[q] is the group of query q. Queries with equal votes may share a
-// group, because their labels have equal distributions. All rows without a query form one group. The numbers
-// of o are the means of each column over each group. Means over queries leave out whole numbers.
+// Outcome returns what an audit compares. After a failure, o has two labels: a hash of the text of a,
+// and the failure. Otherwise, there is one label for the hash, one for the number of rows, and one for
+// each cell. The label of a cell names the group of the cell's query. The entry groups[q] is the group
+// of query q. Queries with equal votes may share a group, because their labels have equal distributions.
+// All rows without a query form one group. The numbers of o are the means of each column over each
+// group. Means over a group of queries ignore cells that are whole numbers.
 func (a Answer) Outcome(groups []int) (o audit.Outcome[string]) {
 	add := func(format string, args ...any) {
 		o.Labels = append(o.Labels, unique.Make(fmt.Sprintf(format, args...)).Value())

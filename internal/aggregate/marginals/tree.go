@@ -77,10 +77,10 @@ func (t *Tree) Events() []accountant.Event {
 	}
 }
 
-// Release chooses the edges and returns their noisy tables. The argument columns holds released noisy counts
-// of all columns. The argument `cells` has one row per unit, as for [Marginals.Release]. Release fails unless
-// the reservations are unused, charge t.Events(), and have the relation of the configuration. Equal arguments
-// and ledger entries give equal pairs.
+// Release chooses the edges and returns their noisy tables. `columns` holds the released noisy counts of
+// all columns. The argument `cells` has one row per unit, as for [Marginals.Release]. Release fails
+// unless the reservations are unused, charge t.Events(), and have the relation of the configuration.
+// Equal arguments and ledger entries give equal pairs.
 func (t *Tree) Release(edges, tables *ledger.Reservation, key rng.Key, columns [][]int64, cells [][]int) ([]Pair, error) {
 	if err := check(t.cfg.Bins, cells); err != nil {
 		return nil, err

@@ -88,7 +88,7 @@ func (t Target) CheckReplaceable(inputs ...string) error {
 	return t.CheckWritable()
 }
 
-// Write writes the target. It refuses to replace a file with other content.
+// Write writes the target. It refuses to overwrite a file whose content is different.
 func (t Target) Write(mode os.FileMode, write func(io.Writer) error) error {
 	there, err := durable.Exists(t.Path)
 	if err != nil {
