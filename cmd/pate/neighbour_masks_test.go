@@ -63,6 +63,8 @@ func masks() []mask {
 			why: "the same"},
 		{name: "student", of: `^publish|^compare`, in: `stdout|results|report\.html$`, keys: []string{"kind", "held_back", "student"}, text: regexp.MustCompile(`<tr><th>student</th>.*</tr>|[0-9.]+ +[0-9.]+ +5000\n|(?s)student: .*?\n\n`), follows: true,
 			why: "a student is a function of released labels and public rows"},
+		{name: "warning of a student", of: `^publish`, in: `stderr`, text: regexp.MustCompile(`(pate: warning: (the student predicted|\d+ of \d+ released labels).*\n)?out/public: may be published`), follows: true, seldom: true,
+			why: "the same; few labels of a small table are learned now and then"},
 		{name: "file of a student", of: `^publish`, in: `student\.(model|json)$`, text: regexp.MustCompile(`(?s)"kind":\[.*?\]|"held_back":\{.*?\}|"members":\[.*`), follows: true,
 			why: "the same"},
 		{name: "choice", of: `^tune`, keys: []string{"chosen", "score"}, follows: true,
