@@ -3,7 +3,6 @@ package experiments
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -11,9 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/blas/blas32"
@@ -141,9 +138,6 @@ func TestCompareOnBlobs(t *testing.T) {
 	require.Greater(t, r.EpsilonAll, 1.2*testkit.Must(epsilonOf(once, cfg.Delta)).Upper, "a second seed uses the data again")
 }
 
-// Each target is a run and a budget of its own, within it, with questions and noise as the run at this
-// target alone would have; an interrupted sweep repeats itself. Of two classes every method that has scores
-// says how well they order the test rows.
 // TestManyTestRowsAreSampled: the part is fixed, and no other part of the task changes.
 func TestManyTestRowsAreSampled(t *testing.T) {
 	cfg := config(t, t.TempDir())
@@ -165,6 +159,7 @@ func TestManyTestRowsAreSampled(t *testing.T) {
 	require.Zero(t, testkit.Must(Compare(context.Background(), cfg)).TestOf, "not a sample of few units")
 }
 
+// TestAreasOfTwoClasses: with two classes, every method that has scores has the area under their ROC curve.
 func TestAreasOfTwoClasses(t *testing.T) {
 	cfg := config(t, t.TempDir())
 	cfg.Task, cfg.Seeds, cfg.Learner, cfg.Teachers = declaredTask(t, 600, 1), 2, "forest", 20
@@ -183,6 +178,8 @@ func TestAreasOfTwoClasses(t *testing.T) {
 	}
 }
 
+// TestASweepIsARunForEachTarget: each target is a run within a budget of its own, with the questions and the
+// noise of a run at this target alone. An interrupted sweep repeats itself.
 func TestASweepIsARunForEachTarget(t *testing.T) {
 	targets, dir := []float64{1, 2}, t.TempDir()
 	cfg := config(t, dir)
@@ -284,56 +281,6 @@ func TestEveryLearnerWorks(t *testing.T) {
 	}
 }
 
-// TestBeside: works meet if there is more than one worker and follow each other otherwise, and the first
-// that fails ends the others.
-func TestBeside(t *testing.T) {
-	met := make(chan struct{})
-	err := beside(context.Background(), 2, new(shared),
-		func(context.Context) error { met <- struct{}{}; return nil },
-		func(context.Context) error { <-met; return nil })
-	require.NoError(t, err)
-
-	var running, most atomic.Int32
-	one := func(context.Context) error {
-		most.Store(max(most.Load(), running.Add(1)))
-		running.Add(-1)
-		return nil
-	}
-	require.NoError(t, beside(context.Background(), 1, new(shared), one, one, one))
-	require.EqualValues(t, 1, most.Load())
-
-	failure := errors.New("failure")
-	err = beside(context.Background(), 2, new(shared),
-		func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
-		func(context.Context) error { return failure })
-	require.Equal(t, failure, err)
-	err = beside(context.Background(), 1, new(shared), func(context.Context) error { return failure }, func(context.Context) error {
-		t.Error("begun after a failure")
-		return nil
-	})
-	require.Equal(t, failure, err)
-}
-
-// TestSharedClock: of works beside each other each is counted for its part, so that all together are what
-// has passed.
-func TestSharedClock(t *testing.T) {
-	c := &shared{}
-	start := c.now()
-	time.Sleep(time.Millisecond)
-	require.Zero(t, c.now()-start, "nothing runs")
-	wall := time.Now()
-	end := c.begin()
-	c.looked = wall.Add(-6 * time.Second)
-	require.InDelta(t, 6, c.since(start), 1)
-	other := c.begin()
-	c.looked = time.Now().Add(-6 * time.Second)
-	require.InDelta(t, 6+3, c.since(start), 1)
-	other()
-	c.looked = time.Now().Add(-6 * time.Second)
-	require.InDelta(t, 6+3+6, c.since(start), 1)
-	end()
-}
-
 func TestCompareRefusesBadConfigs(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*Config)
@@ -406,48 +353,4 @@ func TestRowsStandBesideAConstant(t *testing.T) {
 	require.Len(t, before, 1)
 	r = testkit.Must(Compare(t.Context(), cfg))
 	require.Equal(t, before, r.Differences, "a resumed run loads the predictions of DP-SGD")
-}
-
-// Every method that is asked for has a step, every target and seed costs, and no more than the shape of the
-// task is looked at.
-func TestOutline(t *testing.T) {
-	outline := func(change func(*Config)) Outline {
-		cfg := config(t, "")
-		cfg.Task.Encoder = &dataset.Encoder{}
-		change(&cfg)
-		o := testkit.Must(cfg.Outline(t.Context()))
-		sum := 0.0
-		for _, s := range o.Steps {
-			require.Positive(t, s.Seconds, s.What)
-			require.LessOrEqual(t, s.Bytes, o.Bytes, s.What)
-			sum += s.Seconds
-		}
-		require.InDelta(t, sum, o.Seconds, 1e-12)
-		return o
-	}
-	once := outline(func(*Config) {})
-	require.Len(t, once.Steps, 7)
-	require.Equal(t, 3, once.Steps[6].Times, "students of two mechanisms, and of true labels")
-	sweep := outline(func(c *Config) { c.Epsilons = []float64{1, 2, 4} })
-	require.Len(t, sweep.Steps, 13)
-	require.Equal(t, 9, sweep.Steps[12].Times)
-	require.Greater(t, sweep.Seconds, 1.5*once.Seconds)
-	require.Less(t, sweep.Seconds, 3*once.Seconds, "teachers are trained once")
-	ensemble := func(change func(*Config)) Outline { // what is calibrated for neighbours takes most of an outline's time
-		return outline(func(c *Config) {
-			c.Methods = []string{GNMax, TrueLabels}
-			change(c)
-		})
-	}
-	voted := ensemble(func(*Config) {})
-	require.InEpsilon(t, 3*voted.Seconds, ensemble(func(c *Config) { c.Seeds = 3 }).Seconds, 1e-9)
-	require.InEpsilon(t, voted.Seconds/4, ensemble(func(c *Config) { c.Workers = 8 }).Seconds, 1e-9)
-	require.Len(t, outline(func(c *Config) { c.Methods = []string{DPSGD} }).Steps, 1)
-	other := outline(func(c *Config) {
-		for i := range c.Task.Private.X.Data {
-			c.Task.Private.X.Data[i] = float32(i)
-		}
-	})
-	require.Equal(t, once, other)
-	require.ErrorIs(t, testkit.Err(Config{}.Outline(t.Context())), ErrConfig)
 }
