@@ -319,12 +319,7 @@ func (b *tableBuilder) labelOf(r row) (int, error) {
 func (b *tableBuilder) contentUnit(cells []string) (unit, group string) {
 	raw := b.copies.raw[:0]
 	for _, c := range cells {
-		if len(c) < 10 {
-			raw = append(raw, '0'+byte(len(c)), ':')
-		} else {
-			raw = append(strconv.AppendInt(raw, int64(len(c)), 10), ':')
-		}
-		raw = append(raw, c...)
+		raw = append(append(strconv.AppendInt(raw, int64(len(c)), 10), ':'), c...)
 	}
 	b.copies.raw = raw
 	sum := sha256.Sum256(raw)
