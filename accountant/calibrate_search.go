@@ -198,7 +198,7 @@ func leastNoise(target Target, from start, tolerance float64, try func(noise flo
 	}
 }
 
-// mostCount returns the largest count that meets the target, and its bound.
+// mostCount returns the largest count that meets the target, and the bound at this count.
 func mostCount(target Target, from start, try func(count int64) (Bound, error)) (start, Bound, error) {
 	// Invariant: the count lo is 0, or meets the target with the bound best. The count hi is 0, or does not
 	// meet the target.

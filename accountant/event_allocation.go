@@ -80,8 +80,8 @@ func (e RandomAllocation) flatten(t *terms, count int64) {
 	t.add(boundUnless(exact, RandomAllocation{e.K, e.Steps, noise}), count)
 }
 
-// gaussian returns Gaussian noise that dominates an inner event. The noise multiplier is 0 if the inner event
-// costs nothing.
+// gaussian returns Gaussian noise that dominates the event inner. If inner costs nothing or is refused,
+// the noise multiplier is 0.
 func (t *terms) gaussian(outer, inner Event) (noise Gaussian, exact bool) {
 	if t.rel == ReplaceOne {
 		t.refuse(outer, allocationNeedsAddRemove)

@@ -43,8 +43,8 @@ func (e Laplace) guarantee() (guarantee, bool) {
 func (e Laplace) sampledAs() (Event, bool) { return e, true }
 func (e Laplace) pair() (pld.Pair, error)  { return pld.Laplace(1 / e.NoiseMultiplier), nil }
 
-// sampledCurve returns the smaller of two bounds: the curve of a pure mechanism on a Poisson sample, and the
-// curve of Laplace noise without sampling.
+// sampledCurve returns the smaller of two curves. The first is valid for every pure mechanism on a
+// Poisson sample. The second is valid for Laplace noise without sampling.
 func (e Laplace) sampledCurve(q float64) curve {
 	return leastCurve(sampledPureCurve(q, mathx.Up(1/e.NoiseMultiplier)), e.curve())
 }

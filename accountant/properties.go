@@ -80,7 +80,7 @@ func guaranteeAnywhere(e Event) (guarantee, bool) {
 
 func gaussianRho(ratio float64) float64 { return atLeastTiny(ratio * ratio / 2 * (1 + 1e-15)) }
 
-// pureRho returns the rho of pure epsilon privacy, rounded up (Steinke 2024).
+// pureRho returns the zCDP parameter rho of a pure eps-DP mechanism, rounded up (Steinke 2024).
 func pureRho(eps float64) float64 {
 	if math.IsInf(eps, 1) {
 		return eps

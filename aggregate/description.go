@@ -92,8 +92,8 @@ type NamedLaw struct {
 	Law        func(s Setting, h Histogram) (Law, error)
 }
 
-// Chances computes the outcome probabilities of one query, with an absolute error of 1e-12 unless rough was
-// set. Concurrent calls are safe.
+// Chances computes the outcome probabilities of one query. The absolute error is 1e-12, unless the caller
+// asked for rough values. Concurrent calls are safe.
 type Chances struct {
 	Right    func(counts []int64, label int) float64 // probability that label is released if there is an answer
 	Answered func(counts []int64) float64            // probability of an answer; nil: 1

@@ -25,9 +25,10 @@ type ClassRule struct {
 	// of the public rows. A folder of idx files has other rules: Names[i] is the name of label i, and the
 	// default classes are 0, 1, ..., m with m = max(9, largest test label).
 	Names []string
-	// Other is the class of rows whose label is missing or not a class. It becomes an additional class unless
-	// Names contains it. The value [DropOther] drops such rows. If Other is empty, such rows are refused. The
-	// error depends on private rows, so show it only to the owner of the data.
+	// Other is the class of rows whose label is missing or not a class. Other becomes an additional class
+	// unless Names contains it. The value [DropOther] drops such rows. If Other is empty, such rows are
+	// refused. The error about a refused row depends on private rows. Show this error only to the owner
+	// of the data.
 	Other string
 }
 

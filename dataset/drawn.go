@@ -70,7 +70,7 @@ func (r *Ranges) Schema(reading Reading) (*Schema, error) {
 	return s, nil
 }
 
-// Draw returns rows that are drawn like the pool of [Task.Drawn].
+// Draw draws the given number of rows in the way that [Task.Drawn] draws a pool.
 func (r *Ranges) Draw(weights [][]float64, bins func(rows int) [][]int, rows int) (*Table, error) {
 	if err := r.checkWeights(weights); err != nil {
 		return nil, err

@@ -152,8 +152,8 @@ type idxArray struct {
 	data []byte
 }
 
-// readIDX reads an array from a plain or compressed file. The header is not trusted: memory grows with the
-// bytes that are read.
+// readIDX reads an array from a plain or compressed file. The header may be false, so memory grows only
+// with the bytes that are read.
 func readIDX(r io.Reader, dimensions int) (idxArray, error) {
 	plain, err := unpack.Reader(r)
 	if err != nil {

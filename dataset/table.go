@@ -20,8 +20,9 @@ type Table struct {
 	Name    string
 	Columns []Column
 	Y       []int // label of each row, an index into Labels; -1 if the label is missing or unknown
-	// Labels are the distinct labels of the file, also of private rows, so they must not be released. They
-	// are not the classes of a [Task]. A missing label, or one not in Rule.Names, becomes "".
+	// Labels holds the distinct labels of the file. It includes labels of private rows, so it must not be
+	// released. The classes of a [Task] are a different list. If Rule.Other is set, a missing label or a
+	// label outside Rule.Names becomes "".
 	Labels     []string
 	Rule       ClassRule // how the split turns labels into classes
 	Units      []string  // privacy unit of each row

@@ -106,8 +106,8 @@ func (t Task) Withheld() string {
 	return "rows score that the default split keeps private; see pate dpsgd tune"
 }
 
-// Waived returns nil if Withheld is "". Otherwise it returns a value for ledger.Config.Waived that makes the
-// ledger not releasable.
+// Waived returns nil if Withheld is "". Otherwise the result, as the value of ledger.Config.Waived, makes
+// the ledger not releasable.
 func (t Task) Waived() []string {
 	if t.Withheld() == "" {
 		return nil

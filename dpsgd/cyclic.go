@@ -81,7 +81,7 @@ func (c *cyclicSampler) draw(dst []pick, part, low, high int, key rng.Key, step 
 	return dst
 }
 
-// bandedCoefficients returns the first column of the Toeplitz matrix C of correlated noise.
+// bandedCoefficients returns the first column of the Toeplitz matrix C that defines the correlated noise.
 func bandedCoefficients(bands int) []float64 {
 	// The correlated noise is C^-1 z, where z holds independent noise for each step. The column has norm one,
 	// as [accountant.BandedMatrix] requires.

@@ -174,7 +174,7 @@ func roundDown24(v float64) float64 {
 	return math.Float64frombits(math.Float64bits(v) &^ (1<<29 - 1))
 }
 
-// laplaceScale returns the scale, in units of the grid, of discrete Laplace noise on one parameter.
+// laplaceScale returns the scale of discrete Laplace noise on one parameter, in units of the grid.
 func laplaceScale(noiseMultiplier float64, g grid) float64 {
 	// Theorem: noise of scale b >= noiseMultiplier (sensitivity + 2) suffices. Two integers that differ by d
 	// <= sensitivity, with discrete noise, reveal no more than two reals that differ by d + 2, with

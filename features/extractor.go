@@ -156,9 +156,9 @@ func toNorm(v []float32, length float64) {
 	kernel.Affine(v, v, 0, length/norm)
 }
 
-// GroupNorm divides every vector of features into Groups parts of equal length. It shifts and scales a part
-// of variance v to mean 0 and variance v/(v + 1e-5) (Wu and He 2018). With Groups = 27, a part is three
-// channels of [Scattering].
+// GroupNorm splits every vector of features into Groups parts of equal length. It shifts and scales each
+// part to mean 0 (Wu and He 2018). A part of variance v gets variance v/(v + 1e-5). With Groups = 27, a
+// part is three channels of [Scattering].
 type GroupNorm struct {
 	Of     Extractor
 	Groups int

@@ -21,17 +21,17 @@ type MeanConfig struct {
 	NoiseMultiplier float64 // Gaussian: standard deviation of the noise divided by 2 Clip; [2^-10, 2^20]
 }
 
-// Mean clips every record, sums the records, adds noise and divides by the number of records. One record can
-// change the clipped sum by at most twice the clip norm. Neighbours differ in one record
+// Mean clips every record, sums the records, adds noise and divides by the number of records. One record
+// can change the clipped sum by at most twice the clip norm. Neighbours differ in one record
 // (accountant.ReplaceOne), and the number of records is public.
 //
-// For Gaussian noise at (epsilon, delta), take NoiseMultiplier from accountant.GaussianNoise, the analytic
-// Gaussian mechanism (Balle, Wang 2018). The textbook formula sqrt(2 log(1.25/delta))/epsilon is too small at
-// large epsilon.
+// For Gaussian noise at (epsilon, delta), accountant.GaussianNoise returns the NoiseMultiplier. It uses
+// the analytic Gaussian mechanism (Balle, Wang 2018). The textbook formula sqrt(2
+// log(1.25/delta))/epsilon is too small at large epsilon.
 //
 // Records are clipped towards 0, so first subtract a public guess of the mean. The clipped records are
-// rounded to a grid. The grid unit is at most 2^-30 times the scale of the noise. The sensitivity includes
-// the rounding error of at most one unit per coordinate. The noise is exact integer noise.
+// rounded to a grid. The grid unit is at most 2^-30 times the scale of the noise. The rounding error is
+// at most one unit per coordinate, and is part of the sensitivity. The noise is exact integer noise.
 type Mean struct {
 	cfg   MeanConfig
 	grid  grid

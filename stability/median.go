@@ -174,8 +174,8 @@ func (m *SmoothMedian) Event() accountant.Event {
 	return accountant.WithFailure{Event: accountant.PureDP{Epsilon: m.cfg.Epsilon}, Delta: m.cfg.Delta}
 }
 
-// Release releases the median of the data. It fails if r does not charge exactly m.Event() under
-// accountant.ReplaceOne, or if r was used before.
+// Release releases the median of the data. Release fails unless the reservation r is unused and charges
+// exactly m.Event() under accountant.ReplaceOne.
 func (m *SmoothMedian) Release(r *ledger.Reservation, key rng.Key, data []float64) (float64, error) {
 	key, err := begin(m.Event(), ledger.Use{Relation: accountant.ReplaceOne}, r, key)
 	if err != nil {

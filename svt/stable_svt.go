@@ -36,13 +36,14 @@ type StableSVTConfig struct {
 // Sparse vector with exponential noise is known (Liu et al. 2024). The proof without a union bound is new. It
 // was checked by enumeration and an adversarial review (see docs/claims.md).
 
-// StableSVT releases any number of stable answers and stops after Failures refusals. All noise is integer and
-// never negative. The noise rho is drawn once, with P[rho = k] ~ e^(-k/B1). The noise nu_i is drawn for
-// query i, with P[nu_i = k] ~ e^(-k/B2). For queries with answers f_i and distances d_i, the rule
+// StableSVT releases any number of stable answers and stops after Failures refusals. Query i has the
+// answer f_i and the distance d_i (see [StableSession.Ask]). All noise values are integers and never
+// negative. The noise rho is drawn once, with P[rho = k] proportional to e^(-k/B1). The noise nu_i is
+// drawn for query i, with P[nu_i = k] proportional to e^(-k/B2). The rule is
 //
 //	release f_i  iff  d_i - nu_i > Threshold - rho;  otherwise refuse;  stop at refusal Q = Failures
 //
-// is (epsilon, delta)-differentially private for any number of adaptively chosen queries, with
+// This rule is (epsilon, delta)-differentially private for any number of adaptively chosen queries, with
 //
 //	epsilon = 1/B1 + 2 Q/B2,   delta = P[rho > Threshold] = e^(-(Threshold+1)/B1).
 type StableSVT struct {

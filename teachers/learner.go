@@ -127,7 +127,8 @@ func Constant(data Dataset) (c Classifier, ok bool) {
 	}}, true
 }
 
-// begin refuses invalid data. For fewer than two classes it returns the constant model, and otherwise nil.
+// begin refuses invalid data. If the data have fewer than two classes, begin returns the constant model.
+// Otherwise it returns nil.
 func begin(ctx context.Context, kind string, data Dataset) (Classifier, error) {
 	if err := data.Validate(); err != nil {
 		return nil, err

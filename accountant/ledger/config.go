@@ -91,7 +91,7 @@ type Config struct {
 	// Noise is the source of all noise. If Noise is empty, [Config.Releasable] is false.
 	Noise Noise
 	// Waived holds the sorted names of checks that the data owner skipped, such as "duplicates" (teachers
-	// that vote identically). After a skipped check Epsilon may be wrong, so nothing may be released.
+	// that vote identically). If a check was skipped, Epsilon may be wrong, so nothing may be released.
 	Waived []string
 }
 

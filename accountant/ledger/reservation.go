@@ -114,8 +114,9 @@ type Outcome struct {
 	Hash *[sha256.Size]byte
 }
 
-// Commit records the SHA-256 of an outcome, which may be released only after Commit returns without an error.
-// A second Commit of the same outcome writes nothing. A second Commit of another outcome is an error.
+// Commit records the SHA-256 of an outcome. The outcome may be released only after Commit returns without
+// an error. A second Commit of the same outcome writes nothing. A second Commit of another outcome is an
+// error.
 func (l *Ledger) Commit(r *Reservation, outcome []byte) error {
 	return l.CommitBatch([]Outcome{{Of: r, Bytes: outcome}})
 }

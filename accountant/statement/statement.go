@@ -161,8 +161,8 @@ func TPR(epsilon, delta, fpr float64) float64 {
 	return math.Max(0, math.Min(1, tpr*(1+1e-15)))
 }
 
-// FromReader verifies a ledger and makes a statement in which the ledger has this name. Errors: a
-// *ledger.CorruptError.
+// FromReader verifies the ledger in r and makes a statement, in which name is the name of the ledger. If
+// the ledger is corrupt, the error is a *ledger.CorruptError.
 func FromReader(name string, r io.Reader) (*Statement, error) {
 	return New(Options{}, Source{Name: name, Ledger: r})
 }

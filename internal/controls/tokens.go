@@ -118,7 +118,7 @@ func onlyListed(votes []int64) side[int] {
 	})
 }
 
-// drawnBySeed returns runs with the result of(noise), where noise has two values of standard deviation 2.
+// drawnBySeed returns runs with the outcome of(noise). The two values of noise have standard deviation 2.
 func drawnBySeed[O comparable](of func(noise [2]int64) O) side[O] {
 	return func(key rng.Key, _ int) audit.Run[O] {
 		noise, stream := must(rng.NewDiscreteGaussian(2)), key.Stream()

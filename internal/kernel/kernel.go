@@ -191,8 +191,8 @@ func NewSparse(columns int, start, places []int32, weights []float32) Sparse {
 	return Sparse{columns, start, places, weights}
 }
 
-// MulRows sets row i of dst to row from+i of s·b, for 0 <= i < to-from. The matrix b has n columns. The
-// result is equal on all processors.
+// MulRows sets dst to the rows from, ..., to-1 of the product s·b. The matrix b has n columns. The result
+// is equal on all processors.
 func (s Sparse) MulRows(dst []float32, ldd, from, to int, b []float32, ldb, n int) {
 	if from < 0 || from > to || to >= max(1, len(s.start)) {
 		panic("kernel: rows out of range")

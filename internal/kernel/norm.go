@@ -82,10 +82,10 @@ func SquaresAbout(x []float32, centre float64) float64 {
 }
 
 // FoldInt64 adds src·perUnit, rounded to integers (ties to even), to dst. It clears src and returns the
-// previous [SquaredNorm] of src. If a product is NaN or at least 2^51 in magnitude, dst becomes meaningless.
-// The returned value is then NaN or at least (2^51/perUnit)², and the caller must check the value. The factor
-// perUnit must have at most 24 significant bits, so that its products with float32 values are exact in
-// float64.
+// previous [SquaredNorm] of src. If a product is NaN or at least 2^51 in magnitude, dst becomes
+// meaningless. In this case the returned value is NaN or at least (2^51/perUnit)². The caller must check
+// the returned value. The factor perUnit must have at most 24 significant bits. Then the products of
+// perUnit and float32 values are exact in float64.
 func FoldInt64(dst []int64, src []float32, perUnit float64) float64 {
 	match(len(dst) == len(src))
 	var s [normLanes]float64

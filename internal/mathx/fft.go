@@ -60,8 +60,8 @@ func fftUnits(n int) float64 {
 	return units
 }
 
-// FFTLength returns the smallest fast length that is not below max(n, 4). Fast lengths are 4 2^a times
-// 1, 3, 5, 9, 15, 25, 27, 45, 75 or 81.
+// FFTLength returns the smallest fast length that is at least max(n, 4). Fast lengths are 2^a m with a >=
+// 2 and m = 1, 3, 5, 9, 15, 25, 27, 45, 75 or 81.
 func FFTLength(n int) int {
 	best := 4
 	for best < n {

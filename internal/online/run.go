@@ -295,7 +295,7 @@ func (s *serving) draw(ctx context.Context, r *ledger.Reservation, key rng.Key, 
 	return s.write(key, out)
 }
 
-// write writes the answers of the journal as labels.
+// write writes the answers of the journal to out, as a CSV file of labels.
 func (s *serving) write(key rng.Key, out io.Writer) error {
 	w := csv.NewWriter(out)
 	column := "label"

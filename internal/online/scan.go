@@ -45,8 +45,8 @@ func (s *scanner) expect(c byte) error {
 	return nil
 }
 
-// more steps over the comma before the next element of a list. The first element has no comma. At the closing
-// byte `end` of the list, the result is false.
+// more reports whether a list has another element. It reads the comma before the element, or the closing
+// byte `end` of the list. The first element has no comma.
 func (s *scanner) more(first bool, end byte) (bool, error) {
 	switch c := s.peek(); {
 	case c == end:

@@ -10,7 +10,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// Values is a column to write, with Ints or Texts for each row.
+// Values is a column to write. Either Ints or Texts has one element per row.
 type Values struct {
 	Name  string
 	Ints  []int64

@@ -24,7 +24,7 @@ func (q Question) Append(b []byte) []byte {
 	return b
 }
 
-// ParseQuestion reads the result of Append.
+// ParseQuestion decodes a record that [Question.Append] made.
 func ParseQuestion(b []byte) (q Question, err error) {
 	if len(b) < 16 || len(b)%4 != 0 {
 		return q, errors.New("quota: the record of a question has a wrong length")

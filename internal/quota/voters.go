@@ -70,8 +70,8 @@ func Cast(ctx context.Context, private neighbours.Rows, cfg Config, questions []
 	return v.vote(ctx, questions)
 }
 
-// vote lets units vote at the questions, in this order. It returns the votes of each class, grouped by
-// question.
+// vote lets units vote at the questions in the given order. It returns the votes of each class, grouped
+// by question.
 func (v *voters) vote(ctx context.Context, questions []Question) ([]int64, error) {
 	for i, q := range questions {
 		switch {

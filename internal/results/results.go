@@ -107,7 +107,7 @@ func releasedFile(name string) bool {
 		strings.HasSuffix(name, ".model") || strings.HasSuffix(name, ".jsonl")
 }
 
-// Place is [Folder.Result], and also creates the folder of the file.
+// Place returns the result of [Folder.Result], and creates the folder of the file.
 func (f Folder) Place(releasable bool, names ...string) (string, os.FileMode, error) {
 	path, mode := f.Result(releasable, names...)
 	if releasable {

@@ -39,8 +39,8 @@ func Append[F float32 | float64](b []byte, values []F) []byte {
 	return append(b, unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), size)...)
 }
 
-// Reader reads fields in sequence. If a field is missing, this field and all later fields are zero, and Err
-// returns the error. A field takes no more memory than its bytes in the file.
+// Reader reads fields in sequence. If a field is missing, the methods return zero for this field and all
+// later fields. Err then returns the error. A field takes no more memory than its bytes in the file.
 type Reader struct {
 	rest []byte
 	err  error
@@ -60,7 +60,7 @@ func Open(b []byte, magic string) (*Reader, error) {
 	return r, nil
 }
 
-// Fields checks the magic of b but not the hash, and returns a reader of all bytes after the magic.
+// Fields returns a reader of all bytes of b after the magic. It checks the magic, but not the hash.
 func Fields(b []byte, magic string) (*Reader, error) {
 	rest, ok := bytes.CutPrefix(b, []byte(magic))
 	if !ok {

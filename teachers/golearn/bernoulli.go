@@ -20,7 +20,7 @@ type BernoulliNB struct {
 	Pool      Pooling // applied before the threshold
 }
 
-// Fit counts features and classes, without the random stream (see [teachers.Learner]).
+// Fit counts features and classes. It does not use the random stream (see [teachers.Learner]).
 func (l BernoulliNB) Fit(ctx context.Context, data teachers.Dataset, _ *rand.Rand) (teachers.Classifier, error) {
 	if err := checkThreshold("BernoulliNB", l.Threshold); err != nil {
 		return nil, err

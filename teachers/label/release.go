@@ -86,8 +86,8 @@ func readBatches(ctx context.Context, votes iter.Seq2[votes.Ballot, error], pred
 	return send()
 }
 
-// askAll labels all queries in order, until a cap is used up. It always reads all votes, because a changed
-// file is detected only at the end.
+// askAll labels queries in order, until a cap is used up. Then it still reads the remaining votes,
+// because a changed file is detected only at the end.
 func askAll(ctx context.Context, votes iter.Seq2[votes.Ballot, error], predictions *predictionReader,
 	ask answerFunc, w *labelWriter, progress func(done int)) error {
 	done, exhausted := 0, false

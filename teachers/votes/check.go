@@ -55,8 +55,8 @@ type teacherVotes struct {
 	votes  int64
 }
 
-// Check reads all queries of the files like [Open], and reports invalid votes and unusual teachers. It fails
-// if a file cannot be read. It uses about 50 bytes of memory per teacher.
+// Check opens the files like [Open] and reads all queries. It reports invalid votes and unusual teachers.
+// If a file cannot be read, Check returns an error. It uses about 50 bytes of memory per teacher.
 func Check(ctx context.Context, paths []string, opt Options) (*Report, error) {
 	files, perTeacher, err := findInputs(paths, opt.Spool)
 	switch {

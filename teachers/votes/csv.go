@@ -159,7 +159,8 @@ func (t csvText) oddFirst(r *reader, in *input, first csvLine) error {
 	return odd.ragged(in, 1+t.form.headers, first.cells)
 }
 
-// foreignText refuses text that would be misread: lines that end with CR alone, or blanks between numbers.
+// foreignText refuses text that would be misread: lines that end with CR alone, blanks between numbers,
+// and JSON.
 func foreignText(in *input, head []byte) error {
 	if bytes.IndexByte(head, '\n') < 0 && bytes.IndexByte(bytes.TrimRight(head, "\r"), '\r') >= 0 {
 		return in.refuse("ends its lines with CR instead of LF or CR LF", "lines must end with LF or CR LF", "write the file again, "+

@@ -60,7 +60,8 @@ func discreteLaplace(scale float64, s int64) *atoms {
 	return a
 }
 
-// discreteGaussian is discrete Gaussian noise on some coordinates, each shifted by 1.
+// discreteGaussian returns the pair for discrete Gaussian noise on some coordinates. Neighbours differ by
+// 1 in each coordinate.
 func discreteGaussian(sigma float64, coordinates int) *atoms {
 	// The noise has weight e^{-k^2/(2 sigma^2)} on each coordinate. The loss (coordinates - 2x)/(2 sigma^2)
 	// depends only on the coordinates' sum x. The list ends at |x| = 40 standard deviations: the noise is

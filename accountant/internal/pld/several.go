@@ -22,7 +22,7 @@ import (
 //  3. Lower P or higher Q reduce the sum of (P - e^epsilon Q)_+ over the outcomes, also in a composition. So
 //     P is rounded down, Q is rounded up, and P is 0 on outcomes that are not listed.
 
-// several is a lower bound on epsilon for a record in random steps. The proof is above.
+// several bounds epsilon from below for a record in count random steps. The comment above has the proof.
 type several struct {
 	steps, count int64 // all steps, and the steps with the record
 	sigma        float64

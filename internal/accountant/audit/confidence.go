@@ -42,13 +42,14 @@ type Finding struct {
 // Refuted reports whether the bound exceeds the claim.
 func (f Finding) Refuted() bool { return f.Epsilon > f.Claim.Epsilon }
 
-// Exact returns the largest lower bound on epsilon over pairs of neighbours with known output distributions.
-// Each element of pairs has the log probabilities of all outcomes on two neighbours, in the same order. Exact
-// tests both directions. The argument accuracy, in [0, 1e-3], is the largest relative error of a probability.
-// Exact refutes no true claim.
+// Exact returns a lower bound on epsilon, the largest over all pairs of neighbours. Each element of pairs
+// has the log probabilities of all outcomes on two neighbours. Both slices list the outcomes in the same
+// order. Exact tests both directions of each pair. The argument accuracy, in [0, 1e-3], is the largest
+// relative error of a probability. Exact refutes no true claim.
 //
-// The bound is the maximum over events S of log((P(S) - delta)/Q(S)). It exceeds the claim's epsilon if and
-// only if the hockey-stick divergence at this epsilon exceeds the claim's delta.
+// If accuracy is 0, the bound for a pair (P, Q) is the maximum over events S of log((P(S) - delta)/Q(S)).
+// The bound exceeds the claim's epsilon if and only if the hockey-stick divergence at the claim's epsilon
+// exceeds the claim's delta.
 func Exact(claim Claim, accuracy float64, pairs iter.Seq2[[]float64, []float64]) (Finding, error) {
 	if err := claim.validate(); err != nil {
 		return Finding{}, err

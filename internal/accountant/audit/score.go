@@ -72,7 +72,7 @@ func (e *Event[F]) expected() (on, beside float64) {
 	return (float64(e.hits[0]) + 0.5) / n, (float64(e.hits[1]) + 0.5) / n
 }
 
-// String returns the feature with the largest weight.
+// String describes the event by the feature with the largest weight.
 func (e Event[F]) String() (name string) {
 	best := math.Inf(-1)
 	for f, w := range e.weights {

@@ -108,8 +108,8 @@ func Sampled(ctx context.Context, t Task) (Plan, error) {
 	return t.withLeastNoise(ctx, p)
 }
 
-// These are the parameters of votes at the nearest questions. The noise is nearestNoise times the mean number
-// of votes at a question.
+// These are the parameters of the method by which every unit votes at its nearest questions. The noise is
+// nearestNoise times the mean number of votes at a question.
 const (
 	nearestNoise  = 0.2
 	nearestShare  = 0.2

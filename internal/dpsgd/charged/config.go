@@ -23,8 +23,8 @@ type Config struct {
 
 	// SecondNoise is the noise multiplier of the second moment that whitens the scattering channels.
 	SecondNoise float64 `json:"second_noise,omitzero"`
-	// SecondClip bounds the Frobenius norm of the matrix of second moments of one image. The matrix has a
-	// trace of at most 81.
+	// SecondClip is the clip norm of one image's matrix of second moments, in Frobenius norm. The matrix
+	// has a trace of at most 81.
 	SecondClip float64 `json:"second_clip,omitzero"`
 	// Ridge is the argument `ridge` of [moments.SecondMoment.Whitening].
 	Ridge float64 `json:"ridge,omitzero"`

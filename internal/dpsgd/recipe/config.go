@@ -73,7 +73,8 @@ type Progress struct {
 // anything.
 var ErrConfig = errors.New("recipe: bad Config")
 
-// Validate rejects a bad field other than Key or Dir. Of the private data, it uses only public counts.
+// Validate returns an error if a field other than Key and Dir is bad. The result depends on the private
+// data only through public counts.
 func (c Config) Validate() error {
 	_, err := c.withDefaults()
 	return err

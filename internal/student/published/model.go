@@ -86,8 +86,8 @@ type Provenance struct {
 	Delta    float64 `json:"delta,omitempty"`
 	Unit     string  `json:"unit,omitempty"`
 	Relation string  `json:"relation,omitempty"`
-	// Releasable reports that the ledger committed the labels, that no noise was seeded, and that no check
-	// was waived.
+	// Releasable reports whether the ledger committed the labels, no noise was seeded, and no check was
+	// waived.
 	Releasable bool     `json:"releasable"`
 	Waived     []string `json:"waived,omitempty"` // see ledger.Config
 }

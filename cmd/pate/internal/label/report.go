@@ -89,7 +89,8 @@ func (f *labelFlags) checkVotes(cmd *cobra.Command, g *shell.Globals, report *vo
 	return nil
 }
 
-// If mode "filter" permits more than countedQueries queries, tellMode prints no number for mode "reserved".
+// countedQueries is a limit for tellMode. If mode "filter" permits more queries, tellMode prints no
+// number for mode "reserved".
 const countedQueries = 100_000
 
 // tellMode prints, for a new ledger in mode "filter", how many queries fit the budget in each mode.

@@ -244,7 +244,7 @@ func ParseOrders(text string) ([]float64, error) {
 }
 
 // AccountantEntry describes an accountant. The field Why is a short text for tables. The field Gap
-// explains why the accountant's epsilon exceeds the smallest epsilon of all accountants.
+// explains why this accountant may give a larger epsilon than the best accountant.
 type AccountantEntry struct {
 	Name, Why, Gap string
 	Start          func(cfg accountant.RDPConfig) (accountant.Accountant, error)
