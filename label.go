@@ -36,10 +36,10 @@ type LabelOptions struct {
 	Budget
 	Out string // path of the labels, as CSV
 	// TeacherAccuracy is the accuracy of one teacher, or 0 if unknown. The released plan depends on
-	// TeacherAccuracy, so TeacherAccuracy must come from public data and never from votes of the private
-	// teachers. For example, measure similar teachers that are trained on public rows. If TeacherAccuracy is
-	// 0 and NoPilot is false, a pilot is charged and released first (see [label.Pilot]). In this case a new
-	// ledger has mode Filter.
+	// TeacherAccuracy. So the accuracy must come from public data and never from votes of the private
+	// teachers. For example, measure similar teachers that are trained on public rows. If TeacherAccuracy
+	// is 0 and NoPilot is false, a pilot is charged and released first (see [label.Pilot]). With a pilot,
+	// a new ledger has mode Filter.
 	TeacherAccuracy float64
 	// NoPilot replaces the pilot by an assumed accuracy of 88 %. It has an effect only if TeacherAccuracy is
 	// 0.

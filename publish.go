@@ -68,16 +68,16 @@ type Published struct {
 	Files      []string // paths of the published files
 }
 
-// Publish carries out a publication with one ledger. Public rows are labelled by votes of the private units
-// near them, or by votes of teachers with disjoint partitions of the private rows. Publish releases as many
-// labels as the budget allows, trains a student on these labels, and writes a privacy statement. For method
-// "dpsgd", Publish trains one private model instead. The plan depends only on public numbers and is checked
-// before the ledger is charged. If no plan gives enough labels with MinAccuracy, the [*fault.Error] wraps a
-// [*plan.NoPlanError].
+// Publish carries out a publication with one ledger. The labels of public rows come from votes of nearby
+// private units, or of teachers with disjoint partitions of the private rows. Publish releases as many
+// labels as the budget allows, trains a student on these labels, and writes a privacy statement. For
+// method "dpsgd", Publish trains one private model instead. The plan depends only on public numbers.
+// Publish checks the plan before the ledger is charged. If no plan gives enough labels with MinAccuracy,
+// Publish returns a [*fault.Error] that wraps a [*plan.NoPlanError].
 //
-// A second call with the same options resumes an interrupted run, with the same noise and at no further cost.
-// For a complete run, Publish compares the files with the ledger. If o.Out contains a different run, the
-// error is [run.ErrOtherRun].
+// A second call with the same options resumes an interrupted run, with the same noise and at no further
+// cost. For a complete run, Publish compares the files with the ledger. If o.Out contains a different
+// run, the error is [run.ErrOtherRun].
 func Publish(ctx context.Context, o PublishOptions) (Published, error) {
 	c := publish.Config{Settings: publish.Settings{Private: o.Private, Public: o.Public, Reading: o.Reading,
 		Epsilon: o.Epsilon, Delta: o.Delta, Unit: o.Unit, Seed: o.Seed, Method: o.Method,

@@ -28,8 +28,8 @@ func epsilonOfEvent(ctx context.Context, newAccount NewAccount, e Event, delta f
 	return account.Epsilon(ctx, delta)
 }
 
-// A Rougher is a slow account that can create a fast account with larger or equal bounds. Calibrations search
-// with the fast account first and refine the result with the slow account.
+// Rougher is a slow account that can create a fast account. The bounds of the fast account are larger or
+// equal. A calibration searches with the fast account and refines the result with the slow account.
 type Rougher interface {
 	// Rough returns an empty fast account, or nil if none exists.
 	Rough() Accountant
@@ -272,10 +272,10 @@ func (t RiskTarget) validate() error {
 
 const riskTolerance = 1e-4
 
-// CalibrateRisk returns the least noise for which event(noise) meets the target. The Interval contains the
-// true positive rate of the best attack, and Upper is at most target.Found. The relative tolerance of the
-// noise is 1e-4. The range and the errors are as in [CalibrateNoise]. In a *NoBracketError, Target is the
-// (epsilon, delta) at which the search began.
+// CalibrateRisk returns the least noise for which event(noise) meets the target. The Interval contains
+// the true positive rate of the best attack, and Upper is at most target.Found. The relative tolerance of
+// the noise is 1e-4. The range of the noise and the errors are as in [CalibrateNoise]. The Target of a
+// *NoBracketError is the (epsilon, delta) that starts the search.
 func CalibrateRisk(ctx context.Context, cfg AutoConfig, target RiskTarget, event func(noise float64) (Event, error)) (float64, Interval, error) {
 	if err := target.validate(); err != nil {
 		return 0, Interval{}, err

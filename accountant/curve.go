@@ -83,7 +83,7 @@ func laplaceCurve(eps float64) curve {
 	}
 }
 
-// tail returns (e^t - 1 - t)/t for |t| < 0.01 by its series.
+// tail returns (e^t - 1 - t)/t by a series for |t| < 0.01.
 func tail(t float64) float64 {
 	return t / 2 * (1 + t/3*(1+t/4*(1+t/5*(1+t/6*(1+t/7)))))
 }

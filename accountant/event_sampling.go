@@ -8,8 +8,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// PoissonSampled runs Event on a sample that includes every record independently with the given probability.
-// Shuffled or fixed-size batches are not Poisson samples.
+// PoissonSampled runs Event on a random sample. Each record is in the sample independently with the given
+// probability. Shuffled or fixed-size batches are not Poisson samples.
 type PoissonSampled struct {
 	Probability float64 `json:"probability" in:"[0, 1]"` // in [0, 1]
 	Event       Event   `json:"event"`
@@ -89,7 +89,7 @@ func oneGaussian(leaves *tally[Event]) (noise Gaussian, exact, ok bool) {
 	return Gaussian{math.Max(math.SmallestNonzeroFloat64, shrink/math.Sqrt(squares))}, exact, true
 }
 
-// The methods curve and pair apply only to results of the method form.
+// curve and pair require an event from the method form.
 func (e PoissonSampled) curve() curve {
 	if noise, ok := e.Event.(sampledNoise); ok {
 		return noise.sampledCurve(e.Probability)

@@ -126,7 +126,7 @@ func (LNMax) row() row {
 	return row{"lnmax", "noisy argmax of votes", "{discrete}Laplace, scale {scale}", bounded}
 }
 
-// noisyCount returns the event of one noisy count. LNMax costs two such events.
+// noisyCount returns the event of one noisy count.
 func (e LNMax) noisyCount() Event {
 	// LNMax costs two such events, because a moved vote changes two counts, and the argmax is post-processing
 	// of the noisy counts. An integer count that changes by 1 has the losses +-1/Scale of a randomised
@@ -189,7 +189,7 @@ func (GNSS) row() row {
 		"Gaussian, σ {sigma} × sensitivity, β {beta}, margin {margin} σ", bounded}
 }
 
-// curve returns the divergence of the worst pair of normal distributions that smooth sensitivity allows.
+// curve returns the Rényi divergence of the worst pair of normal distributions under smooth sensitivity.
 func (e GNSS) curve() curve {
 	// The standard deviation of the second distribution is smaller by the factor e^-Beta. The function values
 	// differ by the smaller S. The margins are proportional to S. In units of S, let c = 1 - a(1-e^{-2 Beta})

@@ -102,8 +102,8 @@ type Part struct {
 
 type printer struct{ number, claim func(x float64) string }
 
-// Describe splits an event into its mechanisms and describes each in words. The function number formats a
-// parameter. The function claim formats a value of a guarantee and must round up.
+// Describe splits an event into its mechanisms and describes each mechanism in words. The function number
+// formats a parameter. The function claim must format a value of a guarantee and round it up.
 func Describe(e Event, number, claim func(x float64) string) []Part {
 	return describe(e, printer{number, claim})
 }

@@ -15,8 +15,8 @@ import (
 
 type chance = func(counts []int64, label int) float64
 
-// argmaxChance returns the chance function of the argmax of counts plus noise, where the lowest index wins a
-// tie.
+// argmaxChance returns the function that computes P[argmax of noisy counts = label]. In a tie, the lowest
+// index wins.
 func argmaxChance(noise rng.Masses, stride int64) chance {
 	// It sums, over all x at which no factor is negligible,
 	//

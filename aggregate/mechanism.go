@@ -10,7 +10,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Mechanism answers queries. Its noise and its caps on queries and answers fix the privacy cost.
+// Mechanism answers queries. The noise and the caps on queries and answers determine the privacy cost.
 type Mechanism interface {
 	// Event returns the worst-case event of a session that uses up both caps.
 	Event() accountant.Event

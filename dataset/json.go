@@ -79,7 +79,8 @@ func (e *Encoder) MarshalJSON() ([]byte, error) {
 	return json.Marshal(columns)
 }
 
-// UnmarshalJSON reads the result of MarshalJSON. Any other text is an error and does not change e.
+// UnmarshalJSON reads the result of MarshalJSON. For any other text, UnmarshalJSON returns an error and
+// does not change e.
 func (e *Encoder) UnmarshalJSON(text []byte) error {
 	const notEncoder = "dataset: not an encoder"
 	var columns []columnJSON

@@ -181,8 +181,8 @@ func (s Set) Hash() [32]byte {
 	return hashSets("pate dataset set 1", s)
 }
 
-// Hash returns the SHA-256 of Private, Pool and Test, and of the silos. Of each set, it covers the fields
-// that [Set.Hash] covers.
+// Hash returns the SHA-256 of Private, Pool and Test, and of the silos. The hash covers the same fields
+// of each set that [Set.Hash] covers.
 func (t Task) Hash() [32]byte {
 	sets := []Set{t.Private, t.Pool, t.Test}
 	if t.Silos != nil {

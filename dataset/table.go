@@ -57,7 +57,7 @@ func (t *Table) file() string { return cmp.Or(t.path, t.Name) }
 
 func (t *Table) Len() int { return len(t.Y) }
 
-// Rows returns a new table of the rows with the given indices, in the order of indices.
+// Rows returns a new table that contains the rows at the given indices, in the order of indices.
 func (t *Table) Rows(indices []int) *Table {
 	out := &Table{Name: t.Name, Columns: make([]Column, len(t.Columns)), Y: pickRows(t.Y, indices), Labels: t.Labels,
 		Rule: t.Rule, Units: pickRows(t.Units, indices), Provenance: t.Provenance, lines: t.lines, text: t.text}

@@ -35,9 +35,9 @@ type Adaptive struct {
 	// Quantile is the desired fraction of unclipped records, in (0, 1). At 0 the clip norm is constant.
 	Quantile     float64 `json:"quantile,omitzero"`
 	LearningRate float64 `json:"learning_rate,omitzero"` // speed of the change of C, in (0, 10]
-	// CountNoise, in [2^-10, 2^20], is the standard deviation of the noise on the count. A step is charged as
-	// one Gaussian release with noise multiplier (NoiseMultiplier^-2 + CountNoise^-2)^-1/2. The count costs
-	// almost nothing if CountNoise is much larger than NoiseMultiplier.
+	// CountNoise, in [2^-10, 2^20], is the standard deviation of the noise on the count. A step is
+	// charged as one Gaussian release with noise multiplier (NoiseMultiplier^-2 + CountNoise^-2)^-1/2. If
+	// CountNoise is much larger than NoiseMultiplier, the count costs almost nothing.
 	CountNoise float64 `json:"count_noise,omitzero"`
 }
 

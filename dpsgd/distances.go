@@ -18,9 +18,9 @@ const (
 	// Batches measures the distance between the sums of a batch with and without one record. This is the norm
 	// of the record's clipped gradient.
 	Batches Between = iota
-	// Records measures the distance between the clipped gradients of two records. The published accountant
-	// uses this distance, for neighbours in which one record replaces another. It is at most twice the clip
-	// norm.
+	// Records measures the distance between the clipped gradients of two records. The distance is at most
+	// twice the clip norm. The published accountant replaces one record by another, so it uses this
+	// distance.
 	Records
 )
 

@@ -131,8 +131,8 @@ func (s *summer) after(batch *batcher, b int) []int {
 	return batch.block(next)
 }
 
-// addBlock sums the clipped gradients of a block in w.sum, piece by piece. The function fold must use and
-// clear w.sum.
+// addBlock adds the clipped gradients of a block to w.sum, piece by piece. After each piece, addBlock
+// calls fold, which must use and clear w.sum.
 func (w *summingWorker) addBlock(s *summer, batch *batcher, block int, clip Clip, fold func(rows int)) (tally Tally) {
 	size := s.group.rows
 	rows := batch.block(block)

@@ -46,8 +46,8 @@ func (p *Packed) Fetch(i, from, to int) { kernel.Fetch(p.row(i)[from:to]) }
 
 var errNotFinite = errors.New("features: a row to pack is not finite, or would not be finite after rounding")
 
-// Pack sets row i to src, rounded. It returns an error and does not change the row if a value is not finite
-// or rounds to 2^128.
+// Pack rounds src and stores the result in row i. If a value is not finite or rounds to 2^128, Pack
+// returns an error and does not change the row.
 func (p *Packed) Pack(i int, src []float32) error {
 	most := kernel.Largest(src)
 	e := exponent(most)

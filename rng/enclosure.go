@@ -5,7 +5,7 @@ import (
 	"math/big"
 )
 
-// interval encloses a number x in [0, 1]: lo <= 2^prec x <= hi, for a given precision prec.
+// interval encloses a number x in [0, 1] with precision prec: lo <= 2^prec x <= hi.
 type interval struct{ lo, hi *big.Int }
 
 // expNeg encloses exp(-p/q) for integers p >= 0 and q > 0.

@@ -18,7 +18,8 @@ import (
 
 var errEigen = errors.New("student: eigenvalues did not converge")
 
-// projection maps x to (x - mean)·scale·directions. Directions are principal components / variance^whiten.
+// projection maps x to (x - mean)·scale·directions. Each direction is a principal component divided by
+// variance^whiten.
 type projection struct {
 	mean       []float64
 	scale      float64 // 1 / root mean square of the centred pool
@@ -33,7 +34,7 @@ const (
 	// On public MNIST (development split, 200 labels) accuracy is .9735 at 0, .9748 at .1, .9745 at .2 and
 	// .9728 at .3.
 
-	// A component is divided by its variance to the power of whiten, where .5 is full whitening.
+	// Each component is divided by variance^whiten. With whiten = .5, whitening is full.
 	whiten = .1
 
 	far = 1e6 // largest scaled feature, so that unusual rows do not overflow

@@ -7,8 +7,8 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// StableSVTConfig holds the parameters of a [StableSVT], from [CalibrateStableSVT]. All fields except
-// Threshold are required.
+// StableSVTConfig holds the parameters of a [StableSVT]. [CalibrateStableSVT] computes such parameters.
+// All fields except Threshold are required.
 type StableSVTConfig struct {
 	B1        float64 // scale of the threshold noise, in records; [2^-10, 2^40]
 	B2        float64 // scale of the query noise, in records; [2^-10, 2^40]

@@ -68,8 +68,9 @@ type Config struct {
 	Mode     Mode                // default Reserved
 	// Orders holds the increasing Rényi orders, each above 1. Mode Reserved uses the best order. In mode
 	// Filter the finite orders share Delta evenly. Order +Inf adds up pure epsilons and uses no Delta. If
-	// Orders is empty, the orders come from accountant.DefaultOrders. Mode Reserved then also tries orders
-	// between them. Mode Filter then uses only the order at which [Left.Rho] is largest.
+	// Orders is empty, mode Reserved uses accountant.DefaultOrders and also tries orders between them. If
+	// Orders is empty, mode Filter uses only the finite order in accountant.DefaultOrders with the
+	// largest [Left.Rho].
 	Orders []float64
 	// Accountant proves the epsilon. The default, ByRDP, uses Rényi divergences. In mode Reserved two other
 	// values are possible. ByPLD uses privacy loss distributions. ByAuto uses the smaller bound if both kinds

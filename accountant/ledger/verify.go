@@ -194,8 +194,7 @@ func (c *chain) head() Head {
 	return Head{c.lines, hex.EncodeToString(c.prev[:])}
 }
 
-// VerifyOptions holds facts about a ledger that are stored elsewhere, and functions that receive its
-// contents. All fields are optional.
+// VerifyOptions configures the verification of a ledger. All fields are optional.
 type VerifyOptions struct {
 	// Heads returns earlier heads of the ledger with the given id. It is called after the first line was
 	// read. A zero Head is ignored. If the line of an earlier head is missing or different, the error is a

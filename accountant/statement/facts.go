@@ -11,7 +11,7 @@ import (
 	"github.com/pate-go/pate/fault"
 )
 
-// Facts holds facts that no ledger records. They depend on public and released data alone.
+// Facts holds facts that no ledger records. All facts depend only on public and released data.
 type Facts struct {
 	// Audit has results of `pate audit`. New keeps those about mechanisms of the ledger. A result without a
 	// Target is about a program. New keeps this result if Epsilon and Delta equal the budget of the ledger.

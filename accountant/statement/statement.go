@@ -259,7 +259,8 @@ func one(source Source, opt Options, found map[[sha256.Size]byte]bool) (*Stateme
 	return s, nil
 }
 
-// fixed returns the configuration of the accountant, and the events if they were reserved before the run.
+// fixed returns the configuration of the accountant. If the events were reserved before the run, fixed
+// also returns the events.
 func (s *Statement) fixed() (by accountant.AutoConfig, events []accountant.Event) {
 	// Only in mode Reserved are events fixed in advance. In mode Filter only the budget is a bound.
 	if len(s.Of) == 0 && s.Mode == ledger.Reserved && !s.sum.Exhausted {

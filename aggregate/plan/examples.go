@@ -21,8 +21,8 @@ type Example struct {
 	Label int
 }
 
-// PluralityExamples returns examples for votes without known labels. The class with the most votes counts as
-// correct, the lowest in a tie. The examples are private.
+// PluralityExamples returns examples for votes without known labels. The class with the most votes counts
+// as correct. In a tie, the lowest class counts as correct. The examples are private.
 func PluralityExamples(votes []aggregate.Histogram) []Example {
 	examples := make([]Example, len(votes))
 	for i, h := range votes {
@@ -244,15 +244,17 @@ const leastCalibration = 30
 
 var errFewExamples = errors.New("plan: at least 30 labelled queries with two votes each are needed")
 
-// Calibrate estimates the agreement of teachers from their votes on queries with known labels. Let r_i of n_i
-// votes on query i be right, and let p be the fraction of right votes. The correlation of two teachers is
+// Calibrate estimates the agreement of teachers from their votes on queries with known labels. Let r_i of
+// n_i votes on query i be right, and let p be the fraction of right votes. The correlation of two
+// teachers is
 //
 //	(sum r_i (r_i-1) / sum n_i (n_i-1) - p^2) / (p (1-p)).
 //
-// Let w_i be the number of wrong votes on query i, w_ij of them for class j. Two wrong votes on a query agree
-// with probability A = sum w_ij (w_ij-1) / sum w_i (w_i-1). In a [Simulation] with m+1 classes and confusion
-// c, A = c^2 + (1-c^2)/m. Correlation and confusion are rounded to two digits, and the accuracy is rounded
-// down. Despite the rounding, the result is as private as the examples.
+// Let w_i be the number of wrong votes on query i, and w_ij the number of wrong votes for class j. Two
+// wrong votes on a query agree with probability A = sum w_ij (w_ij-1) / sum w_i (w_i-1). In a
+// [Simulation] with m+1 classes and confusion c, A = c^2 + (1-c^2)/m. Calibrate rounds correlation and
+// confusion to two digits, and rounds the accuracy down. If the examples are private, the rounded result
+// is private too.
 func Calibrate(examples []Example) (Agreement, error) {
 	c, err := newCases(examples)
 	if err != nil {

@@ -2,8 +2,9 @@ package kernel
 
 import "math"
 
-// SquaredNorm returns the sum of the squares of x in float64. The relative error is below 2^-53 (len(x)/16 +
-// 5), and float32 values neither overflow nor underflow. The result does not depend on the address of x.
+// SquaredNorm returns the sum of the squares of x in float64. The relative error is below 2^-53
+// (len(x)/16 + 5). For float32 values there is no overflow or underflow. The result does not depend on
+// the address of x.
 func SquaredNorm[T Float](x []T) float64 {
 	var s [normLanes]float64
 	if done := whole[T](len(x), normLanes); done > 0 {
@@ -21,7 +22,7 @@ func SquaredNorm[T Float](x []T) float64 {
 	return sumOf(&s)
 }
 
-// SquaredNorms sets dst[i] to the squared norm of row i of a (m x n).
+// SquaredNorms sets dst[i] to the squared norm of row i of the m x n matrix a.
 func SquaredNorms[T Float](dst []float64, a []T, lda, m, n int) {
 	check(dst, m, 1, m)
 	check(a, lda, m, n)

@@ -85,7 +85,7 @@ func LogBinomialTail(k, n int64, p float64) float64 {
 	return first + math.Log(sum) + 1e-13*(1+math.Abs(first))
 }
 
-// Multiset counts keys, in the order of their first appearance.
+// Multiset counts keys. The keys are in the order of their first appearance.
 type Multiset[K comparable] struct {
 	Keys   []K
 	Counts []int64

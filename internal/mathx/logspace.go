@@ -59,7 +59,7 @@ func LogMix(q, u float64) float64 {
 	return u + math.Log(q+(1-q)*math.Exp(-u))
 }
 
-// LogUnmix returns the u with LogMix(q, u) = x, or -Inf if x is too small.
+// LogUnmix returns the solution u of LogMix(q, u) = x. If x is too small, the result is -Inf.
 func LogUnmix(q, x float64) float64 {
 	switch {
 	case q == 1:

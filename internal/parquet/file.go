@@ -27,7 +27,7 @@ func (f *File) damaged(what string, err error) *fault.Error {
 	return &fault.Error{File: f.name, What: what, Fix: "write the file again", Err: err}
 }
 
-// Open reads the footer of a Parquet file. In errors, the file is called `name`.
+// Open reads the footer of a Parquet file. Errors contain `name` as the name of the file.
 func Open(r io.ReaderAt, size int64, name string) (*File, error) {
 	f := &File{r: r, name: name}
 	const ends = len(Magic) + 4 + len(Magic) // the shortest file has magic, length and magic

@@ -157,10 +157,10 @@ type finder struct {
 	near     [][]voter // of each question
 }
 
-// find sets f.near to the units in [from, to) within the radius of each question. Products in float32
-// exclude only rows that are certainly too far. Distances of all other rows are computed in float64, in
-// a fixed order of operations. So the result for a question depends on neither the other questions nor the
-// machine.
+// find sets f.near[q] to the units in [from, to) within the radius of question q. Products in float32
+// exclude only rows that are certainly too far. Distances of all other rows are computed in float64, in a
+// fixed order of operations. So the result for a question does not depend on the other questions or on
+// the machine.
 func (f *finder) find(v *voters, p *panel, from, to int) {
 	n := len(p.questions)
 	for q := range f.near {
@@ -199,14 +199,15 @@ func (f *finder) offer(q int, question Question, row voter) {
 	f.near[q] = append(near, row)
 }
 
-// floor returns a limit for row i. If the product of the row with question q, minus p.halves[q], is below
-// the limit, the row is outside the radius of q, unless a float32 operation overflows or underflows.
+// floor returns a limit for row i. Let s be the float32 product of the row with question q, minus
+// p.halves[q]. If s is below the limit and no float32 operation overflowed or underflowed, the row is
+// outside the radius of q.
 //
 // Proof. Let N and T be the squared norms of row and question, R the radius, and P the exact product. Let
-// h = (T - R^2)/2. The row is inside exactly if P - h >= N/2. The computed product differs from P by at most
-// (cols+8) 2^-24 (N+T)/2, because a sum of cols products has at most cols+1 roundings, and |a||b| <=
-// (N+T)/2. The roundings of h (to p.halves[q]) and of the difference are at most 2^-23 (N+T+R^2) together.
-// The limit is N/2 minus more than the sum of both bounds.
+// h = (T - R^2)/2. The row is inside exactly if P - h >= N/2. A sum of cols products has at most cols+1
+// roundings, and |row| |question| <= (N+T)/2. So the computed product differs from P by at most (cols+8)
+// 2^-24 (N+T)/2. The roundings of h (to p.halves[q]) and of the difference are at most 2^-23 (N+T+R^2)
+// together. The limit is N/2 - e, where e exceeds the sum of both bounds.
 func (v *voters) floor(i int, p *panel) float32 {
 	norm := v.norms[i]
 	return mathx.Below(norm/2 - float64(v.x.Cols+16)*0x1p-23*(norm+p.largest))

@@ -16,7 +16,7 @@ type Interval struct {
 	High float64 `json:"high"`
 }
 
-// Differs reports whether the confidence interval does not contain 0.
+// Differs reports whether 0 is outside the confidence interval.
 func (i Interval) Differs() bool { return i.Low > 0 || i.High < 0 }
 
 func Constant(predicted []int) bool {

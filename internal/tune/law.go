@@ -160,9 +160,9 @@ func (p Price) Ratio() float64 { return p.Noise / p.OneNoise }
 // Noisy returns the event of one run with this noise.
 type Noisy = func(noise float64) (accountant.Event, error)
 
-// PriceOf returns the price of a search for the epsilon and delta in target. The argument `event` gives the
-// event of one run. The search is accounted by Rényi divergences, because no other bounds are known. A
-// single run is accounted by the tightest accountant.
+// PriceOf returns the price of a search that meets the target. The function event returns the event of
+// one run. The search is accounted by Rényi divergences, because no other bounds are known. A single run
+// is accounted by the tightest accountant.
 func PriceOf(ctx context.Context, l Law, relation accountant.Relation, target accountant.Target, event Noisy) (Price, error) {
 	p := Price{Law: l}
 	if err := l.Validate(); err != nil {

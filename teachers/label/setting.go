@@ -170,8 +170,8 @@ func (s setting) start(r *ledger.Reservation, key rng.Key) (answerFunc, error) {
 	}, nil
 }
 
-// BudgetError refuses a run over budget. Queries is the number of queries that would fit at this noise. It is
-// 0 if none would fit, or if the cost does not depend on the number of queries.
+// BudgetError refuses a run over budget. Queries is the number of queries that would fit at this noise.
+// Queries is 0 if no query would fit, or if the cost does not depend on the number of queries.
 type BudgetError struct {
 	*ledger.BudgetError
 	Queries int64

@@ -71,7 +71,7 @@ func (v Matrix) Queries() int  { return v.queries }
 func (v Matrix) Teachers() int { return v.teachers }
 func (v Matrix) Classes() int  { return v.classes }
 
-// At returns one vote. It panics if an index is out of range.
+// At returns one vote. If an index is out of range, At panics.
 func (v Matrix) At(query, teacher int) int {
 	i := v.index(query, teacher)
 	if v.narrow != nil {

@@ -20,7 +20,7 @@ type tilted struct {
 	logM   float64
 	// err bounds sum |p - exact p - e|, where e[i] is the rounding error of Fourier transforms in p[i].
 	err float64
-	// noise is an upper bound on sqrt(sum e[i]^2 / h), with e[i] as for err.
+	// noise is an upper bound on sqrt(sum e[i]^2 / h), where err defines e[i].
 	noise float64
 	// most is an upper bound on each |e[i]|, with e[i] as for err, but from the last convolution only.
 	most   float64

@@ -1,7 +1,7 @@
 // Package audit tries to refute claims of (epsilon, delta)-differential privacy.
 //
-// A claim states P[S | D] <= e^epsilon P[S | D'] + delta for every event S and all neighbours D and D'. One
-// violation refutes the claim. Every event gives a lower bound on the true epsilon at this delta:
+// A claim states P[S | D] <= e^epsilon P[S | D'] + delta for every event S and all neighbours D and D'.
+// One violation refutes the claim. Every event gives a lower bound on the true epsilon at this delta:
 //
 //	log((P[S | D] - delta) / P[S | D']).
 //
@@ -21,13 +21,14 @@
 //
 // # Guarantee
 //
-// BlackBox and OneRun refute a true claim with probability at most Alpha. Exact never refutes a true claim if
-// the distributions have the stated accuracy. For k findings, divide Alpha by k, because Alpha is for one
-// finding.
+// BlackBox and OneRun refute a true claim with probability at most Alpha. If the distributions have the
+// stated accuracy, Exact never refutes a true claim. Alpha is for one finding. For k findings, divide
+// Alpha by k.
 //
 // # Caveats
 //
-// An audit tests only the given inputs, and a claim that is not refuted may still be false. BlackBox does not
-// observe events with probabilities far below 1/Runs: only Exact can reveal a leak through rare events. At
-// delta 1e-5 no affordable number of runs reveals much about Gaussian noise, so audit at a larger delta.
+// An audit tests only the given inputs. A claim that is not refuted may still be false. BlackBox does not
+// observe events with probabilities far below 1/Runs. Only Exact can reveal a leak through rare events.
+// At delta 1e-5, no affordable number of runs reveals much about Gaussian noise. Use a larger delta for
+// audits of Gaussian noise.
 package audit

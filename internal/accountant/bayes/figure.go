@@ -77,9 +77,9 @@ import (
 // Schema is the version of the JSON form of a Figure.
 const Schema = "pate.bayes/1"
 
-// Figure is the result of an [Account]. It is not an epsilon of differential privacy, and no ledger accepts a
-// Figure. It can be printed, written to JSON, and plotted by this module. It is private, because it is
-// computed from private gradients without a charge.
+// Figure is the result of an [Account]. A Figure is not an epsilon of differential privacy, and no ledger
+// accepts a Figure. This module can print and plot a Figure, and write a Figure to JSON. A Figure is
+// private, because it is computed from private gradients without a charge.
 type Figure struct {
 	mu, estimate, worst opaque.Number
 

@@ -18,7 +18,7 @@ const negligible = 1e-20
 // s = (D^2 - d^2)/V. D is the reference distance, and V is the variance of the noise.
 type block [][lanes]float64
 
-// fill computes all rows from the values s >= 0. Unused lanes must be 0.
+// fill computes all rows of b from the values s >= 0. Unused lanes of s must be 0.
 func (b block) fill(s *[lanes]float64) {
 	// Row k+1 is row k + v h, with v = e^(-k(k-1)s/2) and h = 1 - e^(-ks). All terms are positive, so no
 	// digits cancel. Every 32 rows, v is computed by an exponential instead of by a product. Between these

@@ -257,7 +257,7 @@ func flipBound(logQ, sigma, a float64) (float64, bool) {
 	return math.Log1p(math.Expm1(likely)+math.Exp(flipped)) / (a - 1), true
 }
 
-// thresholdRDP is gnmaxRDP for a threshold test with noise N(0, sigma^2).
+// thresholdRDP bounds the divergence of order a > 1 of a threshold test with noise N(0, sigma^2).
 func thresholdRDP(logPass, logFail, sigma, a float64) float64 {
 	// The largest count has sensitivity 1, and the counts of an argmax have sensitivity sqrt(2). So
 	// thresholdRDP calls gnmaxRDP with sqrt(2) sigma.

@@ -18,7 +18,7 @@ import (
 )
 
 // SanitizerConfig holds all inputs of a release except the votes. All fields are public and must be fixed
-// before anybody sees the votes: a value chosen from a [Report] would be an uncharged release. A default
+// before anybody sees the votes. A value chosen from a [Report] would be an uncharged release. A default
 // depends only on other fields.
 type SanitizerConfig struct {
 	Mechanism Mechanism // GNMax or Confident-GNMax; required
@@ -207,12 +207,12 @@ type Released struct {
 	Releasable bool
 }
 
-// Release returns the cost of the votes with noise. If r was used before, or if r charges another event than
-// s.Event(), Release fails before it reads votes. The caller must commit the result to the ledger before
-// releasing it.
+// Release returns the privacy cost of the votes, plus noise. If r was used before or charges an event
+// other than s.Event(), Release fails before it reads votes. The caller must commit the result to the
+// ledger before releasing it.
 //
-// The noise depends only on the key, the configuration and the votes. So a repeated run gives the same bits,
-// and different votes get independent noise.
+// The noise depends only on the key, the configuration and the votes. So a repeated run gives the same
+// bits, and different votes get independent noise.
 //
 // The text of an error may reveal votes, but the fact that an error occurred may be released. Nobody may
 // observe the running time, because it depends on votes and noise.

@@ -77,11 +77,11 @@ func eventOf[M interface{ Event() accountant.Event }](m M, err error) (accountan
 	return m.Event(), nil
 }
 
-// MostQuestions is the largest useful number of questions, except for [Nearest] with images.
+// MostQuestions is the largest useful number of questions. For images, [Nearest] may use more questions.
 const MostQuestions = 2000
 
-// These are the parameters of private k-NN. The number of near units is nearShare times units/classes, and
-// the noise is nearNoise times the number of voters.
+// Private k-NN uses at most nearShare times units/classes near units. The number of questions is planned
+// for noise of nearNoise times the number of voters. The final noise is calibrated.
 const (
 	nearShare       = 0.25
 	sampledShare    = 0.5

@@ -101,8 +101,9 @@ type Mean struct {
 	Source Source
 }
 
-// EstimateMean releases the mean of the records. The vector of a record is its row, or the mean of its rows
-// if data.Ends is set. This vector is clipped to norm cfg.ClipNorm. If it is not finite, it counts as zero.
+// EstimateMean releases the mean of the records. If data.Ends is set, the vector of a record is the mean
+// of its rows. Otherwise the vector is the row. Each vector is clipped to norm cfg.ClipNorm. A vector
+// that is not finite counts as zero.
 func EstimateMean(ctx context.Context, data dpsgd.Data, cfg Config, reservation *ledger.Reservation, key rng.Key) (Mean, error) {
 	_, cols := data.Dims()
 	vector, source, err := release(ctx, meanModel(cols), data, cfg, Source{Moment: "mean", Channels: cols, Positions: 1}, reservation, key)

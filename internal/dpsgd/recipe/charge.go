@@ -196,8 +196,8 @@ func (j *job) ownFile(noise float64) (run.File, error) {
 	}, nil
 }
 
-// TryLedger checks whether a new run fits in the shared ledger. If it does not fit, TryLedger returns the
-// error that Run would return. It writes nothing. The ledger file need not exist.
+// TryLedger returns nil if a new run fits in the shared ledger. Otherwise TryLedger returns the error
+// that Run would return. TryLedger writes nothing. The ledger file need not exist.
 func (c Config) TryLedger(ctx context.Context) error {
 	try := run.Run{
 		File: c.Shared.File, Kind: kind, Stages: make([]run.Stage, 1),

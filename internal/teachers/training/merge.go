@@ -24,8 +24,9 @@ import (
 type Merging struct {
 	Parts []string // files, patterns, or folders of parts
 	Out   string   // path of the votes
-	// Secrets is the secrets folder of the job, by default Out + ".private". If this folder holds the salt,
-	// Merge stores a hash of the votes there. Unless parts are silos, Merge also stores a hash of the rows.
+	// Secrets is the secrets folder of the job, by default Out + ".private". If this folder holds the
+	// salt, Merge stores a hash of the votes there. For parts that are not silos, Merge then also stores
+	// a hash of the rows.
 	Secrets string
 }
 

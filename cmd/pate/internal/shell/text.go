@@ -129,9 +129,9 @@ func Fixed(x float64, decimals int, exact bool) string {
 	return strconv.FormatFloat(x, 'f', decimals, 64)
 }
 
-// Repeats joins words and flags to a command line. It includes each flag in names if given(flag) is true.
-// If values has the key name, values[name] replaces the value of the flag, and an empty values[name] omits
-// the flag. The caller quotes words and values for a shell.
+// Repeats returns a command line of words and of flags in names. If values has the key name, values[name]
+// is the value of the flag. An empty values[name] omits the flag. Any other flag is included if
+// given(flag) is true. The caller must quote words and values for a shell.
 func Repeats(cmd *cobra.Command, words, names []string, given func(*pflag.Flag) bool, values map[string]string) string {
 	for _, name := range names {
 		flag := cmd.Flags().Lookup(name)
