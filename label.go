@@ -53,10 +53,11 @@ type LabelOptions struct {
 	Pool string
 }
 
-// Label releases labels from votes and writes the labels to LabelOptions.Out. Label first audits the votes. A
-// finding that would invalidate epsilon, such as one teacher voting twice, is a [*fault.Error]. Label then
-// plans from public numbers and from the pilot, if there is one. If no plan gives enough labels with
-// MinAccuracy, no label is charged. The [*fault.Error] then has a remedy and wraps a [*plan.NoPlanError].
+// Label releases labels from votes and writes the labels to LabelOptions.Out. Label first audits the votes.
+// If a finding would invalidate epsilon, such as one teacher voting twice, Label returns a [*fault.Error].
+// Label then plans from public numbers and from the pilot, if there is one. If no plan gives enough labels
+// with MinAccuracy, Label charges no label and returns a [*fault.Error]. This error has a remedy and wraps a
+// [*plan.NoPlanError].
 func Label(ctx context.Context, v *votes.Source, o LabelOptions) (Labels, error) {
 	file, err := o.file(o.Out)
 	if err != nil {

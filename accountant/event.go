@@ -27,8 +27,8 @@ type Event interface {
 
 type row struct {
 	name string // in JSON
-	// mechanism and parameters are templates for printed text. "{field}" is a value, "{^field}" a value
-	// rounded up, and "{discrete}" the word or nothing.
+	// mechanism and parameters are templates for printed text. "{field}" stands for a value, and "{^field}"
+	// for a value rounded up. "{discrete}" becomes the word "discrete" or nothing.
 	mechanism, parameters string
 	attained              bool // some mechanism that the event describes attains the dominating pair
 }
@@ -45,8 +45,8 @@ type (
 		sampledAs() (inner Event, same bool)
 	}
 	sampledNoise interface{ sampledCurve(q float64) curve }
-	// group returns the event for neighbours that differ in n > 1 records. Without this method, or if the
-	// result is nil, the event's (epsilon, delta) is scaled to the group.
+	// group returns the event for neighbours that differ in n > 1 records. If an event lacks this method, or
+	// if the result is nil, the event's (epsilon, delta) is scaled to the group.
 	groupable interface {
 		group(n int64) (Event, error)
 	}

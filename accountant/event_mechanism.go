@@ -160,9 +160,9 @@ func (e RandomizedResponse) sampledAs() (Event, bool)     { return PureDP(e), tr
 func (e RandomizedResponse) guarantee() (guarantee, bool) { return guarantee{e.Epsilon, 0}, true }
 func (e RandomizedResponse) pair() (pld.Pair, error)      { return pld.Response(e.Epsilon), nil }
 
-// KaryResponse is one randomised response among Categories answers. The true answer is e^Epsilon times as
-// likely as each other answer. Only replace_one is supported, because in a local mechanism every person gives
-// an answer.
+// KaryResponse is one randomised response among Categories answers. The true answer has e^Epsilon times the
+// probability of each other answer. Only replace_one is supported, because in a local mechanism every person
+// gives an answer.
 type KaryResponse struct {
 	Epsilon    float64 `json:"epsilon" in:">=0"`  // largest log-ratio, >= 0
 	Categories int64   `json:"categories" in:"2"` // >= 2

@@ -218,7 +218,7 @@ type TruncatedPoisson struct {
 	Event       Event   `json:"event"`
 }
 
-// Failure bounds the probability that the batch is full without the differing record.
+// Failure bounds the probability that at least MaxBatch records other than the differing record are drawn.
 func (e TruncatedPoisson) Failure() float64 {
 	log := mathx.LogBinomialTail(e.MaxBatch, e.Population-1, e.Probability)
 	if math.IsInf(log, -1) {

@@ -18,14 +18,15 @@ type PLDConfig struct {
 // NewAccount returns an empty PLD account.
 func (c PLDConfig) NewAccount() (Accountant, error) { return NewPLD(c) }
 
-// PLD accounts by the privacy loss distributions of dominating pairs. It discretises each distribution twice,
-// for an upper and a lower bound, and composes both by exponentially tilted convolution. All numerical errors
-// are bounded and widen the interval, so both of its ends are certified.
+// PLD accounts by the privacy loss distributions of dominating pairs. PLD discretises each distribution
+// twice, for an upper and a lower bound. Exponentially tilted convolution composes the discretised
+// distributions. The bounds of all numerical errors widen the interval, so both ends of the interval are
+// certified.
 //
-// Upper is valid for every mechanism that the events describe. For at least one of these mechanisms, the
-// true epsilon or delta is at least Lower. The dominating pairs of noisy argmax, thresholds and stability
-// releases are not tight. For these events Lower stays well below Upper, even if PLDConfig.Gap is small.
-// Bound.Floor is a lower bound for the dominating pairs, so the numerical error is at most Upper - Floor.
+// Upper is valid for every mechanism that the events describe. At least one of these mechanisms has a true
+// epsilon or delta of at least Lower. The dominating pairs of noisy argmax, thresholds and stability releases
+// are not tight. For these events, Lower stays well below Upper even with a small PLDConfig.Gap. Bound.Floor
+// is a lower bound for the dominating pairs, so the numerical error is at most Upper - Floor.
 type PLD struct {
 	cfg      PLDConfig
 	composer pld.Composer

@@ -53,8 +53,8 @@ func NewInteractiveGNMax(cfg InteractiveGNMaxConfig) (*InteractiveGNMax, error) 
 }
 
 // Event implements [Mechanism]. It composes one threshold test per query and one noisy argmax per answer of
-// the teachers. Let d be the largest excess of a count over its predicted count. A moved vote changes d by at
-// most 1, because predicted counts are public integers.
+// the teachers. The test uses the largest excess of a count over its predicted count. Predicted counts are
+// public integers, so one moved vote changes this excess by at most 1.
 func (m *InteractiveGNMax) Event() accountant.Event { return m.teachers.Event() }
 
 func (m *InteractiveGNMax) Start(r *ledger.Reservation, key rng.Key) (Session, error) {

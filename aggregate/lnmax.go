@@ -53,7 +53,8 @@ func lnmaxDescription() Description {
 }
 
 // Law returns the output distribution of one query with discrete Laplace noise. Time and memory are
-// proportional to Scale plus the spread of the counts. A sum of more than 2^22 terms is an error.
+// proportional to the sum of Scale and the spread of the counts. If a sum has more than 2^22 terms, Law
+// returns an error.
 func (m *LNMax) Law(h Histogram) (Law, error) {
 	return always(h, func(counts []int64) ([]float64, error) {
 		return discreteArgmax(counts, laplaceNoise{m.counts})

@@ -14,8 +14,8 @@ import (
 type Mechanism interface {
 	// Event returns the worst-case event of a session that uses up both caps.
 	Event() accountant.Event
-	// Start begins a session. It fails if r charges another event than Event, or was used before. A key must
-	// not be used for two sets of votes, so derive it from a hash of the votes.
+	// Start begins a session. Start fails if r charges an event other than Event, or if r was used before. A
+	// key must not be used for two sets of votes. So derive the key from a hash of the votes.
 	Start(r *ledger.Reservation, key rng.Key) (Session, error)
 	// Law returns the exact distribution of the first answer on the votes h.
 	Law(h Histogram) (Law, error)

@@ -131,7 +131,7 @@ func nameColumns(names []string) {
 	}
 }
 
-// header reports whether the first row is a header, from the options and the first row alone.
+// header reports whether the first row is a header. The result depends only on the options and the first row.
 func (o CSVOptions) header(path string, first []string) (bool, error) {
 	named := func(column string) bool {
 		_, err := strconv.Atoi(column)

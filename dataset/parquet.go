@@ -12,27 +12,28 @@ import (
 )
 
 // ReadTable reads a table from a CSV or Parquet file, from a file of JSON lines (.jsonl), or from a folder of
-// texts. An invalid file is an [*fault.Error].
+// texts. For an invalid file, the error is a [*fault.Error].
 //
-// CSV is read by RFC 4180, plain or compressed by gzip or Zstandard. Spaces around cells are removed.
-// Missing values are an empty cell, "?", "NA" and, in upper or lower case, "nan", "n/a" and "null". A
-// missing unit is an error. A missing label is also an error, unless opt.Rule.Other is set. Time and memory
-// are linear in the size of the file. An unpacked file above 1 GiB is refused. An unpacked file above 64 MiB
-// is also refused if it exceeds 256 times the compressed size. In memory, a row takes 144 bytes, and a cell
+// CSV is read by RFC 4180, plain or compressed by gzip or Zstandard. Spaces around cells are removed. A
+// missing value is an empty cell, "?" or "NA", or, in upper or lower case, "nan", "n/a" or "null". A missing
+// unit is an error. A missing label is also an error, unless opt.Rule.Other is set. Time and memory are
+// linear in the size of the file. An unpacked file above 1 GiB is refused. An unpacked file above 64 MiB is
+// also refused if it exceeds 256 times the compressed size. In memory, a row takes 144 bytes, and a cell
 // takes 16 bytes and its text. Repeated text is stored once. A table above 1 GiB of memory is refused.
-// Reading takes about twice the memory of the table, and splitting copies the table.
+// Reading takes about twice the memory of the table. Splitting copies the table.
 //
 // A Parquet file is read like a CSV file of the same table, with the cells that package internal/parquet
 // returns. The options Header, Expect and Comma have no effect. In a column of floats, the number 3 becomes
-// the text 3, not 3.0. Pandas writes a column of integers as floats if one value is missing. Without this
-// rule, a missing value would change the cells of other rows. If the unit of a row is a hash of its cells,
-// the unit may therefore differ between CSV and Parquet. Row groups, compression and encoding have no
-// effect, and metadata is not read. A column of an unsupported type, such as timestamps, is an error unless
-// it is dropped. Memory is bounded as for CSV, plus 512 MiB for pages.
+// the text 3, not 3.0. Pandas writes a column of integers as floats if one value is missing. So with the text
+// 3.0, a missing value would change the cells of other rows. But a CSV file may contain 3.0. So if the unit
+// of a row is a hash of its cells, CSV and Parquet may give different units. Row groups, compression and
+// encoding have no effect, and metadata is not read. A column of an unsupported type, such as timestamps, is
+// an error unless it is dropped. Memory has the same limits as for CSV, plus 512 MiB for pages.
 //
 // JSON lines have an object on each line, and all objects have the same keys. The keys are the columns,
 // sorted by name. Cells and memory are as for CSV. A folder of texts has one file of at most 1 MiB for each
-// text. It is read as a table with the columns label and text. The label is the name of the file's folder.
+// text. The folder is read as a table with the columns label and text. The label is the name of the file's
+// folder.
 func ReadTable(path string, opt CSVOptions) (*Table, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return readTextFolder(path, opt)

@@ -237,8 +237,8 @@ func hashSets(kind string, sets ...Set) (out [32]byte) {
 // first rows. Unit u has the rows from ends[u-1] (0 for u = 0) to ends[u]-1.
 //
 // Rows of a unit are sorted by a keyed hash of label and features. A unit with too many rows keeps the rows
-// with the smallest hashes. So the kept rows and their order depend only on the contents of the unit's own
-// rows and on the key. Adding or removing a unit adds or removes one group.
+// with the smallest hashes. So the kept rows of a unit, and the order of these rows, depend only on the key
+// and the contents of the unit's rows. Adding or removing a unit adds or removes one group.
 func (s Set) PerUnit(most int, key []byte) (kept Set, ends []int) {
 	type ranked struct {
 		row  int

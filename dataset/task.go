@@ -13,10 +13,11 @@ const (
 	// private, 9,000 pool and 1,000 test images, as in Papernot et al. 2017. For tables, 70 % of the units
 	// are private, 20 % are the pool and 10 % are for tests.
 	Literature Protocol = "literature"
-	// Development is the split for choosing hyper-parameters. It never uses a test row of Literature. For
-	// images, the first 50/60 of the training set are private, the next 9/60 are the pool, and the last 1/60
-	// is for tests. For MNIST, this gives 50,000 private, 9,000 pool and 1,000 test images. For tables, the
-	// private part of Literature is split into 70 %, 20 % and 10 %.
+	// Development is the split for choosing hyper-parameters. Development never uses the test rows of
+	// [Literature]. For images, Development splits the training set. The first 50/60 are private, the next
+	// 9/60 are the pool, and the last 1/60 is for tests. For MNIST, this gives 50,000 private, 9,000 pool and
+	// 1,000 test images. For tables, Development splits the private part of Literature: 70 % are private, 20
+	// % are the pool and 10 % are for tests.
 	Development Protocol = "development"
 	// FullTest uses the whole test set of images for tests. The last sixth of the training set is the pool.
 	// For MNIST, this gives 50,000 private, 10,000 pool and 10,000 test images. Data without a test set are

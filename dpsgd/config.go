@@ -14,8 +14,8 @@ import (
 // Config configures a training run. A feature whose field is zero is off, so the smallest Config is plain
 // DP-SGD with a constant learning rate.
 type Config struct {
-	// SamplingProbability is the probability that a record joins a batch, in [2^-64, 1]. It must be zero in
-	// schemes with epochs.
+	// SamplingProbability is the probability that a record joins a batch, in [2^-64, 1]. If Sampling is a
+	// scheme with epochs, SamplingProbability must be zero.
 	SamplingProbability float64  `json:"sampling_probability,omitzero"`
 	Sampling            Sampling `json:"sampling,omitzero"` // how batches are drawn; default Poisson
 	// NoiseMultiplier is the standard deviation of the noise divided by the clip norm, in [2^-10, 2^20].
@@ -43,7 +43,7 @@ type Config struct {
 	// Records is the public number of records. The noisy sum is divided by the expected batch size, which
 	// depends on Records. By default it is the number of records in the data, which the run then publishes.
 	Records int `json:"records,omitzero"`
-	// Workers is the number of goroutines, by default GOMAXPROCS. The result does not depend on it.
+	// Workers is the number of goroutines, by default GOMAXPROCS. The result does not depend on Workers.
 	Workers int `json:"-"`
 	// Checkpoint names a file, with mode 0600, for the state of the run. By default there is no file. To
 	// resume an interrupted run without another charge, call Train again with the recorded reservation (see
@@ -116,8 +116,8 @@ func (c Config) EventAfter(steps int) accountant.Event {
 	return accountant.Composed{Events: events}
 }
 
-// GaussianDraws returns the number of values of discrete Gaussian noise that a run draws for a model with the
-// given number of parameters. [LatticeDelta] needs this number.
+// GaussianDraws returns the number of discrete Gaussian values that a run draws. The argument `parameters` is
+// the number of parameters of the model. [LatticeDelta] needs the result.
 func (c Config) GaussianDraws(parameters int) int {
 	if c.NonPrivate || c.Laplace {
 		return 0

@@ -137,9 +137,9 @@ func (m *meter) add(sum []float32, data Data, rows []int, clip Clip) {
 	m.worker.AddClipped(sum, data, rows, clip)
 }
 
-// MeasureDistances returns distances at the current parameters. The argument `rows` holds indices of records.
-// With [Batches] it returns one distance per record. With [Records] it returns one distance per pair
-// rows[2i], rows[2i+1]. Clip norms must be finite. Distances are private.
+// MeasureDistances returns distances between gradients at the current parameters. The argument `rows` holds
+// indices of records. For [Batches], the result has one distance per record. For [Records], the result has
+// one distance per pair rows[2i], rows[2i+1]. Clip norms must be finite. Distances are private.
 func MeasureDistances(model Model, data Data, rows []int, clip Clip, between Between) ([]float64, error) {
 	if err := cmp.Or(data.validate(), checkModel(model, data), data.allFinite()); err != nil {
 		return nil, err

@@ -116,7 +116,7 @@ func (e *epochSampler) draw(dst []pick, part, low, high int, key rng.Key, step i
 	return dst
 }
 
-// plan draws the steps of records low to high-1 in one epoch.
+// plan draws the steps of one epoch in which each of the records low to high-1 takes part.
 func (e *epochSampler) plan(p *epochPart, part, low, high int) {
 	steps := p.key.Derive("bins")
 	if !e.same {

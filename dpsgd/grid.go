@@ -100,8 +100,8 @@ const (
 	unit24                   = 0x1p-24
 )
 
-// newGrid returns the grid for clipped gradients of norm at most clip. The argument `floors` is 0, or
-// the number of bands for correlated noise.
+// newGrid returns the grid for clipped gradients of norm at most clip. For correlated noise, floors is the
+// number of bands. Otherwise floors is 0.
 func newGrid(noiseMultiplier, clip float64, parameters, records, floors int) (grid, error) {
 	const (
 		gamma = 64 * unit24 / (1 - 64*unit24)

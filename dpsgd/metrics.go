@@ -41,7 +41,7 @@ type Predictor interface {
 }
 
 // Diagnostics counts sampled records, summed over steps. The counts are exact functions of the private data,
-// and are not charged. Diagnostics prints redacted and has no JSON form.
+// and are not charged. Printing a Diagnostics hides the counts, and encoding it as JSON fails.
 type Diagnostics struct {
 	private
 	Sampled   int64   // records in batches

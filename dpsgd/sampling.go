@@ -57,8 +57,8 @@ type scheme interface {
 }
 
 type sampler interface {
-	// draw appends the drawn records r of a part, low <= r < high, in ascending order. Calls for different
-	// parts may run concurrently.
+	// draw appends the drawn records of a part to dst, in ascending order. The part holds the records low to
+	// high-1. Calls for different parts may run concurrently.
 	draw(dst []pick, part, low, high int, key rng.Key, step int) []pick
 }
 

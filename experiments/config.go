@@ -134,9 +134,9 @@ type Progress struct {
 // ErrConfig matches every error about a field of a Config. After such an error, nothing was run.
 var ErrConfig = errors.New("experiments: bad Config")
 
-// Validate returns an error for the first field that is missing or out of range, or for too many private rows
-// per teacher. It does not check Key and Dir. It reads only public values of Task and the number of private
-// rows.
+// Validate returns an error for the first field that is missing or out of range. Too many private rows per
+// teacher are also an error. Validate does not check Key and Dir. Validate reads only public values of Task
+// and the number of private rows.
 func (c Config) Validate() error {
 	_, err := c.withDefaults()
 	return err
@@ -283,7 +283,7 @@ type Identity struct {
 	Seeds    int       `json:"seeds"`
 	Seed     string    `json:"seed,omitempty"` // for a seeded run
 	Learner  string    `json:"learner"`
-	// Features, Teachers and Methods are the values that the user set, or empty for the defaults.
+	// Features, Teachers and Methods are values set by the user. An empty value means the default.
 	Features string   `json:"features,omitempty"`
 	Teachers int      `json:"teachers,omitempty"`
 	Methods  []string `json:"methods,omitempty"`

@@ -50,8 +50,8 @@ func (c Config) planAnswers(ctx context.Context, epsilon float64) (int, error) {
 
 func (c Config) askable() int { return min(c.Task.Pool.Len(), student.MaxSpread) }
 
-// A sparse vector mechanism may ask sparseAsked times as many questions as GNMax. It stops when the
-// number of refused questions reaches sparseRefused times this maximum.
+// A sparse vector mechanism may ask up to sparseAsked times as many questions as GNMax. The mechanism stops
+// when the fraction sparseRefused of this maximum is refused.
 const (
 	sparseAsked   = 4
 	sparseRefused = 0.05

@@ -58,7 +58,7 @@ type Result struct {
 	Diagnostics *Diagnostics `json:"diagnostics,omitempty"`
 }
 
-// Typical returns the Bayesian privacy figures of each row, or nil if there are none.
+// Typical returns the Bayesian privacy figures of each row of r, or nil if no row has figures.
 func (r *Result) Typical() typical.Rows {
 	return typical.Of(r.Rows, func(row Row) typical.Figures { return row.Figures })
 }
@@ -122,7 +122,8 @@ type Row struct {
 	Steps           int      `json:"steps,omitempty"`
 	Probability     float64  `json:"sampling_probability,omitempty"`
 	NoiseMultiplier float64  `json:"noise_multiplier,omitempty"`
-	// Seconds is rounded up to a whole number. If two methods run concurrently, each counts half of the time.
+	// Seconds is rounded up to a whole number. If two methods run concurrently, each method counts half of
+	// the time.
 	Seconds float64 `json:"seconds,omitempty"`
 	// Student lists the candidate models that cross-validation selected in the first run.
 	Student string `json:"student,omitempty"`

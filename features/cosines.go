@@ -18,11 +18,12 @@ const (
 	maxCosines    = 1 << 12 // bounds the memory for the features of a damaged file
 )
 
-// Cosines returns the name of an extractor for tables. Its features are the table's columns, and cosines and
+// Cosines returns the name of an extractor for tables. The features are the table's columns, and cosines and
 // sines of fixed random projections (Rahimi, Recht 2007). With these features a linear model can separate
-// classes that no plane separates. The argument `width` is rounded to two significant digits w. The cosines
-// and sines of rows x and y of c columns have an inner product of about c exp(-|x-y|^2/(2 w^2)). The argument
-// count is the number of cosines and sines. It must be even, from 2 to 4096.
+// classes that no plane separates. The argument `count` is the number of cosines and sines. The count must be
+// even, from 2 to 4096. The width w is the argument `width`, rounded to two significant digits. If the table
+// has c columns, the cosines and sines of rows x and y have an inner product of about c exp(-|x-y|^2/(2
+// w^2)).
 func Cosines(count int, width float64) string {
 	return fmt.Sprintf("%s%d:%.2g", cosinesPrefix, count, width)
 }
@@ -77,7 +78,6 @@ func (c *cosines) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	}
 }
 
-// projections returns the fixed entries of the projections.
 func (c *cosines) projections(columns int) []float64 {
 	// Entry n is a standard normal number, computed by the method of Box and Muller from the outputs 2n and
 	// 2n+1 of SplitMix64 with seed 0 (Steele, Lea, Flood 2014). docs/predict.py repeats this generator.

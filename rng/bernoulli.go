@@ -37,7 +37,8 @@ func bernoulliExp(s *Stream, x exponent, exact func() (p, q *big.Int)) bool {
 	return bernoulliExpFrom(s, s.Uint64(), x, exact)
 }
 
-// bernoulliExpFrom continues bernoulliExp for x < 1, after the first word u was read.
+// bernoulliExpFrom continues bernoulliExp with the fractional part of x. The first random word, u, is already
+// drawn.
 func bernoulliExpFrom(s *Stream, u uint64, x exponent, exact func() (p, q *big.Int)) bool {
 	for k := uint64(1); ; k++ {
 		hi, lo := bits.Mul64(k, u)

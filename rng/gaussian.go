@@ -89,9 +89,9 @@ func (d *DiscreteGaussian) Sample(s *Stream) int64 {
 //	loop:  X >= 0 with probability proportional to exp(-X^2/(2 s^2)), by inversion
 //	       B = fair coin
 //	       J uniform in {0..2^fine-1};  j = J/2^fine
-//	       unless Bernoulli(exp(-j (2X + j)/(2 s^2))): again
+//	       if Bernoulli(exp(-j (2X + j)/(2 s^2))) = 0: again
 //	       M = 2^fine X + J
-//	       unless B = - and M = 0:  return B M
+//	       if B = + or M > 0:  return B M
 func (d *DiscreteGaussian) Fill(dst []int64, s *Stream) {
 	// M has probability proportional to exp(-(X^2 + 2Xj + j^2)/(2 s^2)) = exp(-(X+j)^2/(2 s^2)) = exp(-M^2/(2
 	// sigma^2)). Zero is returned only for B = +, because zero would count twice. For sigma below 2^8, J is
@@ -281,7 +281,8 @@ func (d *DiscreteGaussian) accept(s *Stream, x, j, v uint64) bool {
 	return v >= g.frac+g.slack || bernoulliExpFrom(s, v, g, exact)
 }
 
-// exponent encloses g = i (2x + i)/(2 s^2) with i = j/2^fine and s = sigma/2^fine, for x < 2^9.
+// exponent returns an interval around g = i (2x + i)/(2 s^2), where i = j/2^fine, s = sigma/2^fine, and x <
+// 2^9.
 func (d *DiscreteGaussian) exponent(x, j uint64) exponent {
 	// 2^64 g = y c/2^64 with y = 2^54 i (2x+i) < 2^64 and c = 2^74/(2 s^2). c is at most 2^63 because s >=
 	// 2^5, so g < 1/2. Three roundings decrease the result by less than 1 each: of y (by less than 2), of c,

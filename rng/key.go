@@ -58,8 +58,8 @@ func (k Key) IsZero() bool { return k.secret == nil }
 // Releasable reports whether k, or the key from which k was derived, came from NewKey.
 func (k Key) Releasable() bool { return k.releasable && k.secret != nil }
 
-// Derive returns the key with the name (label, ids): the HMAC-SHA256 of an unambiguous encoding of the name
-// under the secret of k. Different names give independent keys, and equal names give equal keys.
+// Derive returns the key with the name (label, ids). The key is the HMAC-SHA256 of an unambiguous encoding of
+// the name, under the secret of k. Different names give independent keys, and equal names give equal keys.
 func (k Key) Derive(label string, ids ...uint64) Key {
 	var scratch [256]byte
 	b := k.message(scratch[:0], domainIDs, label)

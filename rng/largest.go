@@ -6,7 +6,7 @@ import (
 	"sort"
 )
 
-// maxLargestSigma bounds the size of the table, which has about 20 Sigma entries.
+// maxLargestSigma bounds the size of the table logs, which has about 20 Sigma entries.
 const maxLargestSigma = 1 << 12
 
 // Largest returns the maximum of n independent samples. The first maximum has the index `first` in [0, n). n
@@ -98,7 +98,8 @@ func (d *DiscreteGaussian) extremes() *logs {
 	return t
 }
 
-// logs tabulates a_x = -log P[Z <= x] for 2^-places <= a_x <= log(2^places), and one or more x at each end.
+// logs tabulates a_x = -log P[Z <= x] for all x with 2^-places <= a_x <= log(2^places). The table also holds
+// at least one more x at each end.
 func (d *DiscreteGaussian) logs(places uint) *logs {
 	// P[Z >= m] = P[|Z| >= m]/(1 + P[|Z| >= 1]) for the tails of halfGaussian and m >= 1.
 	prec := 2*places + 64

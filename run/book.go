@@ -44,8 +44,8 @@ func (f File) warn(format string, args ...any) {
 	}
 }
 
-// Look returns the configuration to open the ledger with, and whether the ledger is new. It writes nothing. A
-// ledger that is lost, unreadable or different from Expect gives a [*fault.Error].
+// Look returns the configuration of the ledger, and reports whether the ledger is new. Look writes nothing.
+// If the ledger is lost, unreadable or different from Expect, Look returns a [*fault.Error].
 func (f File) Look() (account ledger.Config, fresh bool, err error) {
 	if is := target(f.Path); is != f.Path {
 		return f.New, false, &fault.Error{What: f.Path + " is a link to " + is,
@@ -224,7 +224,7 @@ func (b *Book) accept(s ledger.State) error {
 	return nil
 }
 
-// begin creates missing files of an accepted ledger: the secret and the head.
+// begin creates the secret and the head of an accepted ledger, if these files are missing.
 func (b *Book) begin(known Heads) error {
 	f := b.file
 	for _, path := range []string{HeadFile(f.Path), IDFile(f.Path)} { // remains of killed processes; this process holds the ledger

@@ -73,8 +73,8 @@ func (f *Folder) Finish(data [32]byte) error {
 	return nil
 }
 
-// CheckMadeOf returns an error if the finished run used other data. The error message names the run by the
-// argument `what`, such as "the run in DIR".
+// CheckMadeOf compares data with the data of the finished run, and returns an error if they differ. In the
+// error, the argument `what` names the run, such as "the run in DIR".
 func (f *Folder) CheckMadeOf(data [32]byte, what string) error {
 	text, err := os.ReadFile(results.Folder(f.Path).Private(finishedName))
 	if err != nil {
@@ -110,9 +110,10 @@ func (f Folder) Forget() error {
 // Close lets other processes use the folder.
 func (f Folder) Close() { f.unlock() }
 
-// OpenFolder creates the folder at path, or opens it to resume its run, and locks the folder. While another
-// process holds the folder, OpenFolder waits until ctx ends. It calls newKey for a new run. A folder with a
-// different identity gives [ErrOtherRun]. The caller must call [Folder.Close].
+// OpenFolder creates the folder at path, or opens it to resume its run, and locks the folder. If another
+// process holds the folder, OpenFolder waits for the lock until ctx ends. For a new run, OpenFolder calls
+// newKey. If the folder has another identity, the error matches [ErrOtherRun]. The caller must call
+// [Folder.Close].
 func OpenFolder(ctx context.Context, path string, id Identity, newKey func() (rng.Key, error)) (Folder, error) {
 	f := Folder{Path: path}
 	if err := durable.PrivateFolder(results.Folder(path).Private()); err != nil {

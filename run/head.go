@@ -138,7 +138,8 @@ func (h *Heads) Of(id string) ([]ledger.Head, error) {
 	return []ledger.Head{h.Beside, h.Mark, h.Given}, nil
 }
 
-// keep writes HeadFile, and for a shared ledger a second copy. Failing to write the copy is only a warning.
+// keep writes HeadFile. For a shared ledger, keep also writes a second copy. If writing the copy fails, keep
+// only warns.
 func (b *Book) keep() error {
 	head := b.Ledger.Head()
 	if err := durable.WriteBytes(HeadFile(b.file.Path), 0o600, formatHead(head)); err != nil {

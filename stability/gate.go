@@ -93,8 +93,8 @@ func pass[T any](g *Gate, relation accountant.Relation, r *ledger.Reservation, k
 	return Answer[T]{Value: value, Released: true}, nil
 }
 
-// Function is a real function of private data, such as [Median]. Its local sensitivity on a data set is the
-// largest change of the value by one record.
+// Function is a real-valued function of private data, such as [Median]. The local sensitivity on a data set
+// is the largest difference of the values on this data set and on a neighbour.
 type Function[D any] struct {
 	Value func(data D) (float64, error)
 	// Distance returns the least number of records (0 or more) that must change in data until the local

@@ -129,16 +129,17 @@ type SmoothMedianConfig struct {
 //     m, where m is the least integer above t log(2/Delta). With r = e^(-1/t), the probability of |Z| >= m is
 //     2 r^m/(1+r) <= Delta.
 
-// SmoothMedian releases the median of an odd, public number of values with noise for its smooth sensitivity
-// (Nissim, Raskhodnikova, Smith 2007). Neighbours differ in one value (accountant.ReplaceOne).
+// SmoothMedian releases the noisy median of an odd, public number of values. The noise is calibrated to the
+// smooth sensitivity of the median (Nissim, Raskhodnikova, Smith 2007). Neighbours differ in one value
+// (accountant.ReplaceOne).
 //
-// Values are rounded to a grid with at least 2^24 units between Low and High. In grid units, the released
-// value is F + Z, where F is the median. The noise Z is discrete Laplace of scale t = 2 S/Epsilon. S is the
-// beta-smooth sensitivity in grid units, with
+// Values are rounded to a grid with at least 2^24 units between Low and High. In grid units, let F be the
+// median, and S its beta-smooth sensitivity, with
 //
 //	beta = log(1 + (Epsilon/2)/log(2/Delta)).
 //
-// The paper uses continuous noise and the slightly larger beta = Epsilon/(2 log(2/Delta)).
+// The released value is F + Z. The noise Z is discrete Laplace of scale t = 2 S/Epsilon. The paper uses
+// continuous noise and the slightly larger beta = Epsilon/(2 log(2/Delta)).
 type SmoothMedian struct {
 	cfg       SmoothMedianConfig
 	grid      grid
@@ -207,7 +208,7 @@ func (m *SmoothMedian) law(data []float64) (median int64, noise *rng.DiscreteLap
 	return int64(s.at(s.median)), noise, err
 }
 
-// grid rounds answers to multiples of unit, a power of two, before noise is added.
+// grid rounds answers to multiples of unit before noise is added. The unit is a power of two.
 type grid struct{ unit float64 }
 
 func gridFor(size float64, bits int) grid {

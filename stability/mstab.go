@@ -39,9 +39,9 @@ type MStabConfig struct {
 // threshold log(1/delta)/epsilon for continuous Laplace noise, which wastes half of delta (see
 // [ContinuousLaplace]).
 
-// MStab releases an answer if its distance to instability passes a noisy test (Dwork, Lei 2009; Smith,
-// Thakurta 2013). A query costs Epsilon (or the cost of Gaussian noise), plus a failure probability of at
-// most Delta. A refusal costs as much as an answer.
+// MStab releases an answer if the answer's distance to instability passes a noisy test (Dwork, Lei 2009;
+// Smith, Thakurta 2013). A query costs Epsilon, plus a failure probability of at most Delta. With Gaussian
+// noise, the cost of the noise replaces Epsilon. A refusal costs as much as an answer.
 type MStab struct {
 	cfg       MStabConfig
 	threshold int64

@@ -35,8 +35,8 @@ func begin(event accountant.Event, use ledger.Use, r *ledger.Reservation, key rn
 	return key, nil
 }
 
-// Session answers the charged number of queries, each with a stable answer or a refusal. Concurrent use is
-// safe. The answers do not depend on the order of the queries.
+// Session answers each query with a stable answer or a refusal, up to the charged number of queries.
+// Concurrent use is safe. The answers do not depend on the order of the queries.
 type Session[T any] struct {
 	test     *MStab
 	key      rng.Key

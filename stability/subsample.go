@@ -17,15 +17,17 @@ import (
 // and its answer on a part is one vote. The session releases the most frequent answer if it is stable.
 //
 // Let the gap be the lead of the winner in votes, and v = floor((gap-1)/2). Under any tie rule, v moved votes
-// do not change the winner. One record changes at most Overlap votes, so the session tests the distance
+// do not change the winner. Let Overlap be the largest number of parts with the same record (see
+// [Split.Overlap]). One record changes at most Overlap votes. So the session tests the distance
 // floor(v/Overlap). The literature uses gap/(2 Overlap) - 1, which is never larger.
 //
-// The function f returns an answer, or false to abstain. The only private data that f may use is the
-// slice `part`. The function f may keep this slice and assign to its elements. If ctx ends,
-// SubsampleAggregate returns the error of ctx. The data must not influence ctx.
+// The function f returns an answer, or false to abstain. The only private data that f may use is the slice
+// `part`. The function f may keep this slice and assign to its elements. If ctx ends, SubsampleAggregate
+// returns the error of ctx. The data must not influence ctx.
 //
-// SubsampleAggregate fails if T contains a float or an interface. The equal floats 0 and -0 have different
-// bits, and one record could change which of them is released. Use integer multiples of a unit.
+// SubsampleAggregate fails if T contains a float or an interface. The floats 0 and -0 are equal but have
+// different bits. One record could change the released bits. Instead of a float, use an integer multiple of a
+// unit.
 func SubsampleAggregate[D any, T comparable](ctx context.Context, session *Session[T], question uint64, data []D, split Split,
 	f func(ctx context.Context, part []D) (answer T, ok bool)) (Answer[T], error) {
 	if split.relation != 0 && split.relation != session.relation {

@@ -196,8 +196,6 @@ func eigen(m Matrix) ([]float64, blas64.General, error) {
 // shrink is the weight of isotropic variance in the within-class metric.
 const shrink = 1
 
-// withinClass returns the linear map that shrinks directions in which rows of one class differ (Friedman
-// 1989).
 func withinClass(z Matrix, answers []int, classes int) (Matrix, error) {
 	// withinClass returns the linear map that shrinks directions in which rows of one class differ: (W/mean +
 	// shrink)^-1/2, where W is the within-class covariance of z and mean is the mean of its eigenvalues

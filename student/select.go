@@ -19,10 +19,10 @@ const (
 	lloydRounds      = 15
 )
 
-// Select returns m different rows as queries, for m from 1 to the number of rows. It returns the rows
-// nearest to the centres of k-means++ clusters (Arthur and Vassilvitskii 2007). The rows are in the order in
-// which k-means++ drew the centres, so every prefix covers the pool. If m is the number of rows, the order
-// is random. Select uses only public rows.
+// Select returns m different rows as queries. The number m must be from 1 to the number of rows. The queries
+// are the rows nearest to the centres of k-means++ clusters (Arthur and Vassilvitskii 2007). The queries are
+// in the order in which k-means++ drew the centres. So every prefix covers the pool. If m is the number of
+// rows, the order is random. Select uses only public rows.
 func (p *Pool) Select(ctx context.Context, m int, rnd *rand.Rand) ([]int, error) {
 	return selectRows(ctx, p.z, m, p.config.Progress, rnd)
 }

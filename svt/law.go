@@ -16,9 +16,9 @@ import (
 //	value_i + query noise_i >= Threshold + threshold noise.
 //
 // A Law can describe every mechanism of this package and the broken variants of the literature. For stable
-// answers, "above" means a refusal, and the value is -distance. Threshold is then minus the Threshold of the
-// config. The two noises must be both continuous or both discrete, unless QueryNoise is zero. Results of a
-// Law depend on private values: they are for tests, planning and teaching.
+// answers, "above" means a refusal. The value of a query is then -distance, and Threshold is minus the
+// Threshold of the config. If QueryNoise is not zero, the two noises must be both continuous or both
+// discrete. Results of a Law depend on private values. Use a Law only in tests, planning and teaching.
 type Law struct {
 	Threshold      float64
 	ThresholdNoise Noise
@@ -98,8 +98,8 @@ func sum(xs []float64) (total float64) {
 	return total
 }
 
-// states holds quadrature weights for the threshold noise. For each value and each quadrature point it also
-// holds P[below] and P[above].
+// states holds quadrature weights for the threshold noise. The fields below and above hold P[below] and
+// P[above] for each value and each quadrature point.
 type states struct {
 	weights []float64
 	below   [][]float64 // [value][point]

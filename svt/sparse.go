@@ -20,17 +20,18 @@ type SparseVectorConfig struct {
 	Monotone    bool    // one record changes all queries in the same direction, like counts under add/remove
 }
 
-// SparseVector reports, for any number of integer queries, whether each value reaches a public threshold
-// ("above"). Only queries with the result "above" cost privacy. If Answers is 1, it is AboveThreshold (Dwork,
-// Roth 2014, Algorithm 1). With c = Answers it is Algorithm 7 of Lyu, Su, Li 2017:
+// SparseVector answers any number of integer queries. The answer is "above" if a value reaches a public
+// threshold with noise, and otherwise "below". Only answers "above" cost privacy. If Answers is 1,
+// SparseVector is AboveThreshold (Dwork, Roth 2014, Algorithm 1). With c = Answers, SparseVector is Algorithm
+// 7 of Lyu, Su, Li 2017:
 //
 //	rho = noise of scale Sensitivity/e1, once;  nu_i = noise of scale 2 c Sensitivity/e2, per query
 //	query i is above iff  value_i + nu_i >= Threshold + rho;  stop after c above
 //
-// It is Epsilon-differentially private, with e1 + e2 = Epsilon. Proof:
+// SparseVector is Epsilon-differentially private, with e1 + e2 = Epsilon. Proof:
 //
 //  1. Couple rho with rho + Sensitivity. Then each comparison moves away from "above" by 0 to 2 Sensitivity.
-//  2. So every result "below" becomes likelier, at no cost. Only rho and the c queries above cost epsilon.
+//  2. So every answer "below" becomes likelier, at no cost. Only rho and the c queries above cost epsilon.
 //  3. For monotone queries, noise of scale c Sensitivity/e2 is enough. If all values rise, rho moves by
 //     Sensitivity. If all values fall, rho stays. Each comparison then moves by at most Sensitivity.
 //  4. The coupling shifts noise only upwards, so noise that is never negative is enough.
@@ -38,8 +39,8 @@ type SparseVectorConfig struct {
 // The split e1 : e2 = 1 : (2c)^(2/3), or 1 : c^(2/3) for monotone queries, has the least variance (Lyu, Su,
 // Li 2017, section 4.2).
 //
-// A distance to instability is not a monotone query. Round a real query of sensitivity s to a multiple of a
-// unit u: in units, the sensitivity is then floor(s/u) + 1. Tests refute these errors of the
+// A distance to instability is not a monotone query. A real query of sensitivity s must be rounded to a
+// multiple of a unit u. In units, the sensitivity is then floor(s/u) + 1. Tests refute five errors of the
 // literature: no query noise, no stop, noise that does not grow with c, noise multiplied by epsilon, and
 // release of the noisy value.
 type SparseVector struct {

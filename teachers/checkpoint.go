@@ -114,8 +114,8 @@ func (c *checkpoint) load(t int, share Dataset, column []int) (bool, error) {
 	return true, nil
 }
 
-// foreignOrDamaged explains why f is not a checkpoint of this run. If f is intact, f is of another run, and
-// the result is an error. If f is damaged, the result is nil.
+// foreignOrDamaged determines why f is not a checkpoint of this run. If f is intact, f belongs to another
+// run, and the result is an error. If f is damaged, the result is nil.
 func (c *checkpoint) foreignOrDamaged(f *os.File, t int) error {
 	info, err := f.Stat()
 	if err != nil {

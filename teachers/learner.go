@@ -151,7 +151,7 @@ func (m *softmaxModel) Plain() *plain.Model {
 	}}
 }
 
-// Plain returns the model for package plain, with score (s+1)/2 in place of each score s.
+// Plain returns the model for package plain. Each score s becomes (s+1)/2.
 func (m *kernelModel) Plain() *plain.Model {
 	n := m.x.Rows
 	k := &plain.Kernel{
@@ -178,7 +178,7 @@ type ScoreModel struct {
 	Present           []int   // class of each score, ascending
 	Absent            float32 // score of classes that are missing from the training data
 	Rows              int     // maximum number of queries per call of Score; 0 means 256
-	// Score sets a row of dst for each query, with a score for each class in Present.
+	// Score sets one row of dst for each query. The row contains a score for each class in Present.
 	Score func(dst, x Matrix) error
 }
 

@@ -80,7 +80,8 @@ func share(c Config, delta float64) float64 {
 	return delta
 }
 
-// penalty returns epsilon - D, rounded up, where a Rényi divergence D of order a implies (epsilon, delta)-DP.
+// penalty returns epsilon - D, rounded up, for the conversion of a Rényi divergence D of order a to (epsilon,
+// delta)-DP.
 func penalty(a, delta float64) (float64, error) {
 	if math.IsInf(a, 1) {
 		return 0, nil
@@ -220,7 +221,7 @@ func (b *balance) shift(failure float64) float64 {
 	return b.log - math.Log(left) + 4e-16*math.Abs(b.log)
 }
 
-// atOrder returns the increase of the penalty of order a if log delta decreases by shift.
+// atOrder returns how much epsilon grows at order a if log delta decreases by shift.
 func atOrder(shift, a float64) float64 {
 	// Order +Inf uses no delta, but delta minus the failures must be above 0.
 	switch {

@@ -58,8 +58,8 @@ const (
 	SeededNoise Noise = "seeded"
 )
 
-// Config holds the fixed settings of a ledger. The first line of the file contains it. Opening the file again
-// compares every field.
+// Config holds the fixed settings of a ledger. The first line of the ledger file contains the Config. Opening
+// the file again compares every field with this line.
 type Config struct {
 	Unit     string              // protected unit, such as "record", "user", "silo"; required
 	Relation accountant.Relation // required
@@ -96,7 +96,7 @@ type Config struct {
 	Waived []string
 }
 
-// Releasable reports whether committed outcomes may be released.
+// Releasable reports whether outcomes may be released: the noise is secret and no check was skipped.
 func (c Config) Releasable() bool { return c.Noise == SecretNoise && len(c.Waived) == 0 }
 
 // Withheld returns the reason why no committed outcome may be released. It returns "" if outcomes may be

@@ -180,7 +180,8 @@ func (e *BudgetError) Is(target error) bool { return target == ErrBudgetExceeded
 var errExhausted = fmt.Errorf("%w: a reservation was cut off before its cost was written, so it counts as all that was left",
 	ErrBudgetExceeded)
 
-// count adds events to the balance, and returns their charges and epsilons. On an error it adds nothing.
+// count adds events to the balance, and returns their charges and epsilons. If count returns an error, the
+// balance is unchanged.
 func (l *Ledger) count(events []accountant.Event) ([]*charge, []float64, error) {
 	b := l.chain.balance
 	var before snapshot

@@ -13,8 +13,9 @@ import (
 
 // Facts holds facts that no ledger records. All facts depend only on public and released data.
 type Facts struct {
-	// Audit has results of `pate audit`. New keeps those about mechanisms of the ledger. A result without a
-	// Target is about a program. New keeps this result if Epsilon and Delta equal the budget of the ledger.
+	// Audit holds results of `pate audit`. New keeps results about mechanisms of the ledger. A result without
+	// a Target is about a program. New keeps the result of a program if Epsilon and Delta equal the budget of
+	// the ledger.
 	Audit []struct {
 		Target  string  `json:"target,omitempty"`
 		Method  string  `json:"method,omitempty"`
@@ -24,7 +25,7 @@ type Facts struct {
 		Refuted bool    `json:"refuted,omitempty"`
 	} `json:"audit,omitempty"`
 	Utility []Share `json:"utility,omitempty"`
-	// Derived lists files computed from public rows and a released file.
+	// Derived lists files. Each was computed from public rows and a released file.
 	Derived []Derived `json:"derived,omitempty"`
 	// Destroyed names the secrets that had been removed when the statement was written.
 	Destroyed string `json:"destroyed,omitempty"`

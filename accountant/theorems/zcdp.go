@@ -147,10 +147,10 @@ func zcdpLogDelta(rho, eps float64) (logDelta, order float64) {
 	return math.Min(0, log), 1 + a1
 }
 
-// PairEpsilon converts an (epsilon, delta) guarantee to another delta, the argument `at`. The result is the
-// least epsilon that is valid for all mechanisms with this guarantee, or +Inf if at < delta. The result is
-// exact: the worst mechanism fails with probability delta, and otherwise is randomised response (Kairouz,
-// Oh, Viswanath 2015).
+// PairEpsilon converts an (epsilon, delta) guarantee to another delta, the argument `at`. It returns the
+// least epsilon that is valid at this delta for all mechanisms with the guarantee. If at < delta, PairEpsilon
+// returns +Inf. The result is exact: the worst mechanism fails with probability delta, and otherwise is
+// randomised response (Kairouz, Oh, Viswanath 2015).
 func PairEpsilon(epsilon, delta, at float64) float64 {
 	switch {
 	case !(epsilon >= 0) || !(delta >= 0 && delta <= 1) || !(at >= 0 && at < 1) || at < delta:
@@ -168,8 +168,9 @@ func PairEpsilon(epsilon, delta, at float64) float64 {
 }
 
 // TPR bounds the true positive rate of a membership test with false positive rate fpr. By post-processing,
-// the divergence of the test's output is at most a rho at any order a, in either direction. TPR returns the
-// largest rate within this bound at all orders of a grid, plus the failure probability.
+// the Rényi divergence of the test's output at any order a is at most rho*a, in either direction. TPR finds
+// the largest rate within this bound at all orders of a grid. The result is this rate plus the failure
+// probability.
 func (z *Concentrated) TPR(fpr float64) (float64, error) {
 	if !(fpr >= 0 && fpr <= 1) {
 		return 0, fmt.Errorf("theorems: a rate of false alarms must be in [0, 1], not %v", fpr)

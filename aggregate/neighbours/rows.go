@@ -52,7 +52,6 @@ type grouped struct {
 	starts []int
 }
 
-// group sorts the rows by unit.
 func (r Rows) group() grouped {
 	// Units keep the order of their first rows, and the rows of a unit keep their order. So removing a unit
 	// does not change the order of other units.

@@ -29,7 +29,8 @@ const (
 	roughExamples   = 150
 )
 
-// smallCorrelation is assumed besides DefaultCorrelation if only Accuracy or Share is declared.
+// smallCorrelation is assumed besides DefaultCorrelation if Share is declared, or Accuracy without
+// Correlation.
 const smallCorrelation = 0.1
 
 type world struct {
@@ -293,8 +294,8 @@ func (p Public) works(ctx context.Context, goal Goal) (bool, error) {
 	return labels > 0, err
 }
 
-// Possible is a fast estimate of the ExpectedCorrect of the plan that [ForLabels] returns. The estimate is 0
-// if Possible finds no plan. Possible ignores goal.Steady.
+// Possible quickly estimates the ExpectedCorrect of the plan that [ForLabels] returns. The estimate is 0 if
+// Possible finds no plan. Possible ignores goal.Steady.
 func (p Public) Possible(ctx context.Context, goal Goal, budget aggregate.LeastNoise) (float64, error) {
 	if p.Share > 0 && p.LeastShare <= 0.5 {
 		return 0, nil

@@ -28,8 +28,8 @@ type Outcome struct {
 	Asked     float64 // Asked, Released and Right are expected numbers, out of one query per example
 	Released  float64
 	Right     float64
-	// Approximate is set for m-svec, whose outcome has a relative error of about 1e-3. All other outcomes are
-	// exact sums.
+	// Approximate is set for m-svec. The outcome of m-svec has a relative error of about 1e-3. All other
+	// outcomes are exact sums.
 	Approximate bool
 }
 

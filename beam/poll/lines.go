@@ -15,7 +15,7 @@ import (
 type Form string
 
 const (
-	// CSV lines are query,teacher,vote. Header lines, which consist of these three words, are ignored.
+	// CSV lines have the form query,teacher,vote. Header lines with these three words are ignored.
 	CSV Form = "csv"
 	// JSONLines lines are objects such as {"query": 0, "teacher": 0, "vote": 0}.
 	JSONLines Form = "jsonl"

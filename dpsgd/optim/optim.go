@@ -53,7 +53,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate returns an error for a field that is out of range or that the method does not use.
+// Validate returns an error if a field is out of range, or if the method ignores a field that is set.
 func (c Config) Validate() error {
 	within := func(field string, v, low, high float64) error {
 		if v >= low && v <= high {

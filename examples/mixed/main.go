@@ -32,7 +32,7 @@ func main() {
 	}
 }
 
-// spend uses a ledger of mode Filter, in which the second charge may depend on the first release.
+// spend uses a ledger of mode Filter. In this mode, the second charge may depend on the first release.
 func spend(ctx context.Context, out io.Writer, key rng.Key) error {
 	budget, err := ledger.New(ledger.Config{ // add a path to keep the ledger on disk
 		Unit: "patient", Relation: accountant.AddRemove, Epsilon: 3, Delta: 1e-5, Mode: ledger.Filter,

@@ -49,7 +49,7 @@ type effort struct {
 	progress func(done int)
 }
 
-// Default returns audits of all mechanisms, without mistakes.
+// Default returns audits of the correct versions of all mechanisms.
 func Default() []Target {
 	return slices.Concat(mechanismTargets(), stableTargets(), sparseTargets(), numberTargets(), siloTargets(),
 		quotaTargets(), tokenTargets(), sgdTargets())

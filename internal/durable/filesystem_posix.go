@@ -22,8 +22,8 @@ func SyncDir(dir string) error {
 	return nil
 }
 
-// Unnamed makes a temporary file that only the owner can read, and removes the file's name. If the name
-// cannot be removed, named is true, and the caller must remove the file.
+// Unnamed makes a temporary file with mode 0600 and removes its name. If the removal fails, named is true,
+// and the caller must remove the file.
 func Unnamed(pattern string) (f *os.File, named bool, err error) {
 	if f, err = os.CreateTemp("", pattern); err != nil { // mode 0600
 		return nil, false, err

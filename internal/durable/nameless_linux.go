@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nameless tests whether a file can be made in dir. Without support for O_TMPFILE, it returns false, nil.
+// nameless returns the error of making a nameless file in dir. If O_TMPFILE is not supported, nameless
+// returns false, nil.
 func nameless(dir string) (known bool, err error) {
 	f, err := os.OpenFile(dir, unix.O_TMPFILE|os.O_WRONLY, 0o600)
 	for _, unknown := range []error{unix.EOPNOTSUPP, unix.EISDIR, unix.EINVAL} {

@@ -14,8 +14,8 @@ var ErrExposed = errors.New("durable: not this user's alone")
 
 const mostSecret = 1 << 16
 
-// ReadSecret reads a regular file that only the owner can read and write. If other users can open the file or
-// own it, or if it is not a regular file, the error matches [ErrExposed]. A file above 64 KiB is an error.
+// ReadSecret reads a regular file that only the owner can read and write. If the file is not regular, or if
+// other users can open or own the file, the error matches [ErrExposed]. A file above 64 KiB is an error.
 func ReadSecret(path string) ([]byte, error) {
 	info, err := os.Lstat(path)
 	if err != nil {

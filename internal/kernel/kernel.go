@@ -80,8 +80,8 @@ func Descend[T Float](parameters []T, gradient []float64, decay, rate float64) (
 
 const distanceSums = 4
 
-// SquaredDistances sets dst[i] to the squared distance between x and row places[i] of rows. Assembly and
-// Go give equal bits.
+// SquaredDistances sets dst[i] to the squared distance between x and the row places[i] of the matrix `rows`.
+// Assembly and Go give equal bits.
 func SquaredDistances(dst, x, rows []float32, ld int, places []int32) {
 	match(len(dst) == len(places))
 	for _, p := range places {

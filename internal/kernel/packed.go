@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// Packed is the right factor of matrix products in a fast layout. The zero value is an empty matrix. Packing
-// another matrix reuses the memory. Concurrent calls of Mul are safe.
+// Packed holds the right factor of a matrix product in a fast memory layout. The zero value is an empty
+// matrix. If another matrix is packed, Packed reuses the memory. Concurrent calls of Mul are safe.
 type Packed[T Float] struct {
 	data []T // panels of the width of a tile, zero after column n; or columns
 	n, k int

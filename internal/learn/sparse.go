@@ -39,7 +39,8 @@ type Compared struct {
 }
 
 // Compare runs a sparse vector mechanism on values. It stops when the number of answers above the threshold
-// is law.Stop. The function draw returns the noise of a question, or of the threshold for question -1.
+// is law.Stop. The call draw(n, i) returns the noise of question i. If i is -1, draw returns the noise of the
+// threshold.
 func Compare(law svt.Law, values []int64, draw func(n svt.Noise, question int) int64) Compared {
 	c := Compared{Law: law, Rho: draw(law.ThresholdNoise, -1)}
 	for i, v := range values {

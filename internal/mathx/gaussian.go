@@ -56,8 +56,8 @@ func GaussianEpsilon(sigma, delta float64) float64 {
 	return Bisect(f, 0, hi)
 }
 
-// Log returns the natural logarithm of x >= 0, also for subnormal x. On amd64, math.Log stays near -709.09
-// for x below 2.2e-308, but log(5e-324) is -744.44. A log(delta) that is too large makes epsilon too small.
+// Log returns the natural logarithm of x >= 0, also for subnormal x. On amd64, math.Log returns about -709.09
+// for all subnormal x, but log(5e-324) is -744.44. If log(delta) is too large, epsilon becomes too small.
 func Log(x float64) float64 {
 	if x > 0 && x < 0x1p-1022 {
 		return math.Log(x*0x1p60) - 60*math.Ln2

@@ -196,8 +196,8 @@ func (r *record) parse(b []byte) (query, more int) {
 	return int(b[0]), int(binary.LittleEndian.Uint32(b[8:]))
 }
 
-// parseRecord returns the record at the start of b and its size, or 0 if b has no whole record. The record
-// points into b.
+// parseRecord returns the record at the start of b and its size. If b holds no whole record, the size is 0.
+// The record shares the memory of b.
 func parseRecord(b []byte) (r record, size int64) {
 	if len(b) < recordHeader {
 		return r, 0

@@ -61,8 +61,8 @@ func (m mark) check(j *journal) (empty bool, err error) {
 	return false, nil
 }
 
-// set records the place and the code of a frame. It does not sync, because an older mark still fits the
-// journal after a power failure.
+// set records the place and the code of a frame. The write is not synced, because after a power failure an
+// older mark still fits the journal.
 func (m mark) set(place int64, code [16]byte) error {
 	if m.file == nil {
 		return nil

@@ -65,7 +65,6 @@ func (v *Voters) encode(cells []string) ([]float32, error) {
 	return x.Data, err
 }
 
-// check returns an error if the public rows are too few to determine the radius of a question.
 func (v *Voters) check(t quota.Terms) error {
 	err := quota.Sample{X: v.public, Terms: t}.Check()
 	if err != nil {
@@ -116,7 +115,7 @@ func (v *Voters) start(t quota.Terms, r *ledger.Reservation, key rng.Key) (Answe
 	return q, err
 }
 
-// manyLate is the number of questions that Resume collects before it counts their votes.
+// manyLate is the number of questions in a batch. Resume counts the votes of a batch together.
 const manyLate = 1 << 10
 
 func (q *quotaVotes) Ask(ctx context.Context, questions []*Question) ([]tokens.Answer, error) {

@@ -71,7 +71,8 @@ const (
 	labelsFile  = "labels.csv"
 )
 
-// OwnLedger returns the path of the ledger of a run in the folder `out`, for use if Terms.Ledger is empty.
+// OwnLedger returns the path of the ledger of a run in the folder `out`. The run uses this ledger if
+// Terms.Ledger is empty.
 func OwnLedger(out string) string { return results.Folder(out).Private("ledger.jsonl") }
 
 // Describe describes a run by its name in a ledger. Describe returns "" for a run of another package.

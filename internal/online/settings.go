@@ -79,7 +79,7 @@ func (s Settings) Describe() (aggregate.Description, aggregate.Setting, error) {
 	return all[i], all[i].Complete(aggregate.Setting{Mechanism: s.Mechanism, Values: maps.Clone(s.Values), Queries: int(s.Queries)}), nil
 }
 
-// Capped reports whether answers by votes have a cap of their own.
+// Capped reports whether the number of answers by votes has its own cap.
 func (s Settings) Capped() bool { return s.Mechanism == "confident" || s.Mechanism == "screen" }
 
 // counted reports whether the number of queries has a cap.

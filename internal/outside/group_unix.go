@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-// endTogether starts cmd in a process group. If the context of cmd ends, the whole group is killed.
+// endTogether makes cmd run in a process group of its own. If the context of cmd ends, the whole group is
+// killed.
 func endTogether(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

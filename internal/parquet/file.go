@@ -149,8 +149,8 @@ type Rows struct {
 	cells []string
 }
 
-// Rows returns an iterator over the rows with the columns at these indices, or with all columns if columns is
-// nil. The error for a column that cannot be read contains the column's name.
+// Rows returns an iterator over the rows with the columns at these indices. If columns is nil, the rows have
+// all columns. If a column cannot be read, the error contains the column's name.
 func (f *File) Rows(columns []int) (*Rows, error) {
 	if columns == nil {
 		columns = make([]int, len(f.columns))

@@ -54,8 +54,8 @@ const (
 	maxDepth   = 4 // of nested means
 )
 
-// Check returns an error if a part of the model is invalid for rows with this number of features and for this
-// number of classes.
+// Check returns an error if the model is invalid for rows with this number of features, or for this number of
+// classes.
 func (m *Model) Check(features, classes int) error {
 	if features < 1 || classes < 2 {
 		return fmt.Errorf("plain: %d features and %d classes", features, classes)

@@ -29,8 +29,8 @@ func drawnFor(queries int) int { return max(fewestDrawn, min(drawnForQuery*queri
 // drawn is a pool of rows that are drawn from declared ranges. It is nil if public rows are given.
 type drawn struct {
 	ranges *dataset.Ranges
-	// plan, counts and session are set only if rows are drawn from noisy counts. The counts and the labels
-	// are then two stages of one run.
+	// plan, counts and session are set only if rows are drawn from noisy counts. In this case, the counts and
+	// the labels are two stages of one run.
 	plan    *marginals.Pool
 	counts  *marginals.Counts
 	session *run.Session

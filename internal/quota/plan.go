@@ -77,7 +77,7 @@ const (
 	slope = 0.6
 )
 
-// Sample holds public rows that are like the questions.
+// Sample holds public rows that resemble the questions.
 type Sample struct {
 	X     dense.Matrix
 	Terms Terms

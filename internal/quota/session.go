@@ -31,8 +31,8 @@ type Session struct {
 	asked   uint64
 }
 
-// Ask lets units vote at the questions, in this order, and returns the noisy answers. The caller must
-// store the questions durably before it reveals an answer, and must not ask a stored question again. If Ask
+// Ask lets units vote on the questions in order, and returns the noisy answers. The caller must store the
+// questions durably before it reveals an answer. The caller must not ask a stored question again. If Ask
 // fails, the session must not be used again.
 func (s *Session) Ask(ctx context.Context, questions []Question) ([]Answer, error) {
 	noise := make([]int64, 0, len(questions)*s.m.cfg.Classes) // drawn before any row is read
@@ -73,8 +73,9 @@ func (s *Session) vote(ctx context.Context, questions []Question) ([]int64, erro
 	return counts, err
 }
 
-// ids identifies the noise of q, where place is the index of q in its session. Different questions never
-// share noise, even if ID and place are equal (for example after the loss of a journal).
+// ids returns the identifiers of the noise of q. The argument `place` is the index of q in the session.
+// Different questions never share noise, even if ID and place are equal, for example after the loss of a
+// journal.
 func (q Question) ids(place uint64) []uint64 {
 	hash := sha256.Sum256(q.Append(nil))
 	return []uint64{place, binary.LittleEndian.Uint64(hash[:]), binary.LittleEndian.Uint64(hash[8:])}

@@ -19,7 +19,7 @@ const (
 	unitsAtOnce     = 1024
 )
 
-// voters holds private rows in the order of their units, and the number of votes of each unit.
+// voters holds private rows, grouped by unit, and the number of votes that each unit has cast.
 type voters struct {
 	x       dense.Matrix
 	y       []int

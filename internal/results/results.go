@@ -208,7 +208,7 @@ func (f Folder) Secrets() (paths []string, err error) {
 	return paths, err
 }
 
-// Removed describes the secrets that a complete run has removed, or returns "".
+// Removed describes the secrets that were removed after a complete run. Otherwise Removed returns "".
 func (f Folder) Removed() string {
 	left, err := f.Secrets()
 	done, other := durable.Exists(f.Private(finished))

@@ -75,8 +75,8 @@ func Deviation(runs []float64, mean float64) float64 {
 	return math.Sqrt(sum / float64(len(runs)-1))
 }
 
-// StandardError returns the standard error of share, a fraction of n independent rows. It adds two rows of
-// each outcome (Agresti and Coull 1998), so the error is above 0 even if share is 0 or 1.
+// StandardError returns the standard error of share, a fraction of n independent rows. StandardError adds two
+// rows of each outcome (Agresti and Coull 1998). So the error is above 0 even if share is 0 or 1.
 func StandardError(share float64, n int) float64 {
 	rows := float64(n) + 4
 	p := (share*float64(n) + 2) / rows

@@ -75,8 +75,8 @@ func (c *Counts) Write(w io.Writer) error {
 	return out.Flush()
 }
 
-// Read reads a file of counts in the exact format of Write. Counts are an error if they are impossible with
-// Terms.Votes votes of every unit. Its memory grows only as lines are read, up to a fixed limit.
+// Read reads a file of counts in the exact format of Write. Read returns an error if units with Terms.Votes
+// votes each cannot give these counts. The memory of Read grows only as lines are read, up to a fixed limit.
 func Read(r io.Reader) (*Counts, error) {
 	in := bufio.NewReaderSize(r, 1<<16)
 	line, err := readLine(in, maxHead)

@@ -31,7 +31,7 @@ type part struct {
 }
 
 // Add reads the files of silos and adds their counts. It refuses silos with different terms, and a silo that
-// is given twice. One file is in memory at a time, beside the sum.
+// is given twice. Add holds only the sum and one file in memory.
 func Add(paths []string) (*Sum, error) {
 	s := &Sum{Files: paths}
 	for i, path := range paths {
@@ -113,7 +113,7 @@ func (t Terms) differences(other Terms) (names []string) {
 	return names
 }
 
-// hash returns a hash of terms and counts. It does not depend on the order of the silos.
+// hash returns a hash of s.Terms and s.Cells. The hash does not depend on the order of the silos.
 func (s *Sum) hash() ([]byte, error) {
 	text, err := json.Marshal(s.Terms)
 	if err != nil {

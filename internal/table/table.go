@@ -165,8 +165,8 @@ func (t Table) latex(b *strings.Builder) {
 	b.WriteString("\\hline\n\\end{tabular}\n")
 }
 
-// Printable escapes every unprintable character as in a Go string, because such characters could control a
-// terminal, or hide or reorder other characters.
+// Printable escapes every unprintable character as in a Go string. Such characters could control a terminal,
+// or hide or reorder other characters.
 func Printable(text string) string {
 	var b strings.Builder
 	for rest := text; rest != ""; {

@@ -34,7 +34,7 @@ func HockeyStick(p, q []float64, eps float64) float64 {
 	return sum
 }
 
-// EitherHockeyStick returns the larger hockey-stick divergence of the two directions.
+// EitherHockeyStick returns the larger hockey-stick divergence of (p, q) and (q, p).
 func EitherHockeyStick(p, q []float64, eps float64) float64 {
 	return max(HockeyStick(p, q, eps), HockeyStick(q, p, eps))
 }

@@ -131,7 +131,7 @@ func (s *Space) weigh(text string) []entry {
 	return row
 }
 
-// Encode writes the features of a text to dst. If no word is known, all features are 0.
+// Encode writes the features of a text to dst. If s contains no word of the text, all features are 0.
 func (s *Space) Encode(dst []float32, text string) {
 	sum := make([]float64, s.dim)
 	for _, e := range s.weigh(text) {

@@ -71,8 +71,8 @@ type Input struct {
 	List   []int   // public list of tokens
 	Base   []int64 // public score of each token of List, or nil
 	Scores []int64 // private score of each token of List: sum over the teachers
-	// Name is a hash of the inputs under a secret, or 0. If a query number is reused with other inputs after
-	// the loss of a journal, a different Name gives different noise.
+	// Name is a hash of the inputs under a secret, or 0. After the loss of a journal, a query number may be
+	// reused with other inputs. A different Name then gives different noise.
 	Name uint64
 }
 
@@ -108,7 +108,7 @@ func (s *State) Count(a Answer) {
 	}
 }
 
-// Left holds how many queries and how many answers by vote the caps still allow.
+// Left holds the numbers of queries and of answers by vote that the caps still allow.
 type Left struct{ Queries, Answers int64 }
 
 // Unlimited is the value of a field of [Left] that has no cap.

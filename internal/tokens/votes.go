@@ -11,7 +11,7 @@ import (
 )
 
 // GNMax adds discrete Gaussian noise to the count of each token, and answers with the token of the largest
-// sum. The answer has the same distribution as with [aggregate.GNMax]. The lowest token wins a tie.
+// sum. The answers of GNMax and [aggregate.GNMax] have the same distribution. The lowest token wins a tie.
 type GNMax struct {
 	dense   *aggregate.GNMax
 	noise   *rng.DiscreteGaussian

@@ -45,7 +45,7 @@ var (
 )
 
 // Reader returns a reader of the unpacked bytes of r. It recognises gzip and Zstandard by the first bytes.
-// More than MaxBytes unpacked bytes are an error. If r is an [fs.File] with n compressed bytes, more than
+// More than MaxBytes unpacked bytes are an error. For a compressed [fs.File] of n bytes, more than
 // max(smallBytes, maxRatio*n) unpacked bytes are also an error.
 func Reader(r io.Reader) (io.Reader, error) {
 	b := bufio.NewReaderSize(r, 1<<16)

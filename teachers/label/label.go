@@ -195,8 +195,8 @@ func (id identity) setting() setting {
 		Queries: id.Queries[1] - id.Queries[0]}}
 }
 
-// Describe returns a description of a run in a ledger, such as "labels of queries 0:640 of POOL". It returns
-// "" for an unreadable run or a run without labels.
+// Describe returns a description of a run in a ledger, such as "labels of queries 0:640 of POOL". For an
+// unreadable run or a run of another kind, Describe returns "".
 func Describe(name string) string {
 	var id identity
 	if is, settings := run.Kind(name); is != kind || json.Unmarshal(settings, &id) != nil {

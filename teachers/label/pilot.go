@@ -179,8 +179,8 @@ func (j *job) samePilot(before *run.Before, id *identity, stage *run.Stage) (sam
 	return same, nil
 }
 
-// newPilot returns a new pilot and its identity. It refuses a pilot if no plan would fit the remaining budget
-// even for teachers that always agree.
+// newPilot returns a new pilot and its identity. If no plan would fit the remaining budget, even for teachers
+// that always agree, newPilot returns an error.
 func (j *job) newPilot(ctx context.Context, before *run.Before, stage run.Stage) (id identity, p Pilot, err error) {
 	if j.account.Mode != ledger.Filter {
 		return id, p, &fault.Error{What: "a pilot needs a ledger of mode filter",

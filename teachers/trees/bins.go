@@ -12,8 +12,8 @@ import (
 
 const maxBins = 256
 
-// binned holds the columns of the data that are not constant, with each value replaced by the index of a bin.
-// A larger index means larger values.
+// binned holds the columns of the data that are not constant. Each value is replaced by the index of a bin. A
+// larger index means larger values.
 type binned struct {
 	rows    int
 	columns []binnedColumn
@@ -96,8 +96,9 @@ func atMostTwo(values []float32) (low, high float32, few bool) {
 	return low, high, true
 }
 
-// cut returns the smallest and the largest value of each bin. Distinct values have their own bins if their
-// number is <= most. Otherwise bins have nearly equal numbers of rows. Equal values share a bin.
+// cut divides sorted values into bins, and returns the smallest and the largest value of each bin. If there
+// are at most `most` distinct values, each has its own bin. Otherwise bins have nearly equal numbers of rows.
+// Equal values share a bin.
 func cut(sorted []float32, most int) (low, high []float32) {
 	distinct := 1
 	for i := 1; i < len(sorted); i++ {

@@ -156,8 +156,8 @@ func topTwo(counts []int) (best, gap int) {
 	return best, counts[best] - counts[second]
 }
 
-// Hash returns the SHA-256 of shape, classes and votes. Do not publish it: it has no key, so a small matrix
-// can be guessed from its hash.
+// Hash returns the SHA-256 of shape, classes and votes. Do not publish the hash: without a key, a small
+// matrix can be guessed from its hash.
 func (v Matrix) Hash() (sum [32]byte) {
 	h := newHash("pate votes 1\x00", v.queries, v.teachers, v.classes)
 	_ = v.writeCells(h) // a hash never returns an error
@@ -185,9 +185,9 @@ func (v Matrix) String() string {
 func (v Matrix) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, v.String()) }
 func (v Matrix) LogValue() slog.Value       { return slog.StringValue(v.String()) }
 
-// Save writes the votes to path atomically as an NPY file with mode 0600: version 1.0, C order, shape
-// (queries, teachers), and -1 for an abstention. The type is int8 for up to 127 classes, and little-endian
-// int16 for more. Votes are as secret as the data.
+// Save writes the votes to an NPY file at path, atomically and with mode 0600. The file has version 1.0, C
+// order and shape (queries, teachers). An abstention is -1. For up to 127 classes the type is int8, otherwise
+// little-endian int16. Votes are as secret as the data.
 func (v Matrix) Save(path string) error {
 	err := durable.WriteFile(path, 0o600, func(w io.Writer) error {
 		typ := "|i1"

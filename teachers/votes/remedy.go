@@ -118,8 +118,8 @@ func inPython(line string) string {
 	return "convert the file in Python: " + strings.ReplaceAll(line, stdinName, "votes")
 }
 
-// saved returns a line of Python that runs setup and saves the array expr. In setup and expr, %q stands for
-// the quoted name.
+// saved returns a line of Python that runs setup and saves the array expr. In setup and expr, the quoted name
+// replaces %q.
 func saved(name, setup, expr string) string {
 	line := fmt.Sprintf("%snp.save(%q, %s)", setup, beside(name, ".npy"), expr)
 	return inPython(strings.ReplaceAll(line, "%q", strconv.Quote(name)))

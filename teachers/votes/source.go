@@ -42,13 +42,14 @@ type Options struct {
 	// of queries x teachers x classes, or each teacher has a file with queries x classes. A teacher votes for
 	// the class with the largest probability, the lowest in a tie.
 	Probabilities bool
-	// Teachers is the public number of teachers for Counts, at most [MaxTeachers], or 0 if not stated. A
-	// row with a larger sum is an error. For labels, Teachers must be 0 or the number of columns.
+	// Teachers is the public number of teachers, at most [MaxTeachers], or 0 if it is not declared. If
+	// Teachers is declared, a row of counts with a larger sum is an error. For labels, Teachers must be 0 or
+	// the number of columns.
 	Teachers int
 	// Transpose means that the file is teachers x queries, or classes x queries for Counts.
 	Transpose bool
 	Header    Header
-	// IndexColumn skips column 1 of a CSV file, a row index such as pandas writes.
+	// IndexColumn skips column 1 of a CSV file. Pandas, for example, writes a row index there.
 	IndexColumn bool
 	// Spool holds the votes for the path [Stdin]. If Spool is nil, Stdin is a file name.
 	Spool *Spool
@@ -78,17 +79,18 @@ type Ballot struct {
 
 // Open opens votes in CSV, NPY or Parquet: one matrix, or one file per teacher.
 //
-// A single path is a matrix if the file exists. Several paths, or the matches of a glob pattern, hold one
-// vector per teacher. The vectors have equal lengths and are sorted bytewise by file name.
+// A single path that exists is a matrix. Several paths, or the matches of a glob pattern, hold one vector per
+// teacher. The vectors have equal lengths and are sorted bytewise by file name.
 //
 // CSV has one line per query. Numbers or class names are separated by commas, semicolons or tabs. An empty
-// cell or -1 is an abstention. NPY has version 1 to 3, C or Fortran order, and either byte order. It holds
-// booleans, integers, whole floats or strings, and no NaN. Parquet has one column per teacher. Parquet
-// files, and files compressed by gzip or Zstandard, are unpacked into a temporary file of at most 4 GiB. The
-// temporary file has no name if the system supports this, and is removed after the last use of the Source.
-// The error for a refused file is a [*fault.Error], if possible with a line of Python that converts the file.
+// cell or -1 is an abstention. An NPY file has version 1 to 3, C or Fortran order, and either byte order. An
+// NPY file holds booleans, integers, whole floats or strings. NaN is refused. Parquet has one column per
+// teacher. Parquet files, and files compressed by gzip or Zstandard, are unpacked into a temporary file of at
+// most 4 GiB. The temporary file is removed after the last use of the Source. It has no name if the system
+// supports unnamed files. For a refused file, the error is a [*fault.Error]. If possible, the error contains
+// a line of Python that converts the file.
 //
-// Open reads all files once, to check the votes and compute the Hash. It uses at most 100 MB of memory plus
+// Open reads all files once, to check the votes and compute the Hash. Open uses at most 100 MB of memory plus
 // about 100 bytes per teacher. Pages of Parquet may take another 512 MiB.
 func Open(ctx context.Context, paths []string, opt Options) (*Source, error) {
 	files, perTeacher, err := findInputs(paths, opt.Spool)

@@ -108,7 +108,7 @@ type pointLaw struct {
 	slack, place  float64 // relative error of a mass; error of a loss
 }
 
-// underflow bounds the sum of all masses of a distribution that are rounded to 0.
+// underflow bounds the total mass that a distribution loses by rounding to 0.
 const underflow = 1e-280
 
 func (a *allocation) points(l *sumLaw) *pointLaw {

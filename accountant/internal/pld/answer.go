@@ -36,7 +36,7 @@ type Target struct {
 	enough float64 // an upper end of at most enough ends the search; 0 for none
 }
 
-// Epsilon bounds the epsilon of the sum, the larger epsilon of the directions (P, Q) and (Q, P).
+// Epsilon bounds the epsilon of the sum s. This epsilon is the maximum over the directions (P, Q) and (Q, P).
 func (m *Composer) Epsilon(ctx context.Context, s *Sum, to Target) (Interval, error) {
 	if math.IsInf(s.mu2, 1) { // noise too small for a float64
 		return Interval{Upper: math.Inf(1)}, nil

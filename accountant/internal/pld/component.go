@@ -18,7 +18,7 @@ type component struct {
 	spread   *allocation // set for pairAllocation only
 	aligned  bool        // law may use a finer grid than requested, closer to some outcomes
 	rare     bool        // see query.sparse
-	// logTail is the log of the probability that some step has a loss that counts as infinite.
+	// logTail is the log of the probability that the loss of at least one step counts as infinite.
 	logTail float64
 }
 

@@ -127,7 +127,8 @@ type output struct{ z, loss, slope float64 }
 
 func (m mixture) output(z, loss float64) output { return output{z, loss, m.slope(z)} }
 
-// maxPieces bounds the pieces of one integration. Only a tiny sigma needs more, and RDP is as good there.
+// maxPieces bounds the number of pieces of one integral. Only a tiny sigma needs more pieces. For a tiny
+// sigma, RDP is equally good.
 const maxPieces = 1 << 18
 
 func (m mixture) pieces(zlo, zhi float64) float64 {
@@ -241,7 +242,8 @@ var gaussLegendre8 = [8][2]float64{
 // drawnMixture is a symmetric pair for Gaussian noise on a sample without replacement.
 type drawnMixture struct{ mixture }
 
-// logRest returns the log of the mass at loss 0. This mass is (1-q) (P[loss > 0] - Q[loss > 0]).
+// logRest returns the log of the mass at loss 0. With sampling probability q, this mass is (1-q) (P[loss > 0]
+// - Q[loss > 0]).
 func (m drawnMixture) logRest() float64 {
 	return math.Log1p(-m.q) + math.Log(math.Erf(math.Sqrt2/4/m.sigma))
 }

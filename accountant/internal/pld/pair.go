@@ -80,7 +80,8 @@ func DiscreteGaussian(sigma float64, coordinates int64) Pair {
 }
 
 // LeastAllocated is the least noise multiplier for which Allocation returns an exact pair. For less noise,
-// Allocation returns an upper bound: the pair of one Gaussian step. Its epsilon is in the hundreds or more.
+// Allocation returns an upper bound: the pair of one Gaussian step. The epsilon of this pair is in the
+// hundreds or more.
 const LeastAllocated = 0.05
 
 // Allocation returns the pair of Gaussian noise on several steps. One step, chosen at random, has the record.
@@ -251,7 +252,7 @@ func (s *Sum) Different(u *Sum) int { return s.pairs.Union(&u.pairs) }
 // Reveals reports whether the data themselves are released.
 func (s *Sum) Reveals() bool { return s.reveals }
 
-// HasSeveral reports whether the sum contains a pair of Several.
+// HasSeveral reports whether s contains a pair made by [Several].
 func (s *Sum) HasSeveral() bool {
 	return slices.ContainsFunc(s.pairs.Keys, func(p Pair) bool { return p.kind == pairSeveral })
 }

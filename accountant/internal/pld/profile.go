@@ -46,7 +46,8 @@ func newProfile(t *tilted, lambda float64, up bool) *profile {
 	return p
 }
 
-// delta returns a bound on delta at epsilon eps, including all errors.
+// delta returns an upper bound on delta at epsilon eps if p.up, and otherwise a lower bound. The bound
+// includes all errors.
 func (p *profile) delta(eps float64) float64 {
 	t := p.t
 	if p.up {

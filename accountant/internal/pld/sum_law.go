@@ -197,7 +197,8 @@ func (l *sumLaw) add(big, small *sumLaw, from int, same bool, work *int) {
 	l.addFar(big, small, far, same, work)
 }
 
-// addFar adds to l the sums x + y for points x of big that lie d >= far grid steps above a point y of small.
+// addFar adds to l the sums x + y for points x of big and y of small. Only points x that lie at least `far`
+// grid steps above y are included.
 func (l *sumLaw) addFar(big, small *sumLaw, far int, same bool, work *int) {
 	// Each sum is less than half a step of l above the upper point. The weight of the right grid point is
 	// e^{-hd}/(e^fine - 1), a geometric series in d.

@@ -29,7 +29,7 @@ func (c Config) validate() error {
 	return nil
 }
 
-// BlackBox runs a mechanism on two neighbouring inputs and tests cfg.Claim on a set of outputs (see [Trial]).
+// BlackBox runs a mechanism on two neighbouring inputs. It tests cfg.Claim on a set of outputs (see [Trial]).
 // The first quarter of the runs serves only to choose this set.
 func BlackBox[O comparable](ctx context.Context, one, two Run[O], cfg Config) (Finding, error) {
 	if err := cfg.validate(); err != nil {

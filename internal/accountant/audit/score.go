@@ -131,8 +131,8 @@ func learn[F comparable](runs [2][]Outcome[F], delta, alpha float64, tests int) 
 	return best
 }
 
-// estimated returns an event with the medians of all numbers and the weights of all features. It shrinks the
-// weights towards 0 (James and Stein 1961).
+// estimated returns an event with the median of each number and the weight of each feature. The weights are
+// shrunk towards 0 (James and Stein 1961).
 func estimated[F comparable](runs [2][]Outcome[F]) Event[F] {
 	e := Event[F]{medians: map[F]float64{}, weights: map[feature[F]]float64{}}
 	values, counts := map[F][]float64{}, map[feature[F]]*[2]float64{}

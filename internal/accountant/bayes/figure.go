@@ -83,7 +83,7 @@ const Schema = "pate.bayes/1"
 type Figure struct {
 	mu, estimate, worst opaque.Number
 
-	// Delta is delta_mu. FailureDelta is the part of Delta for failing estimates.
+	// Delta is delta_mu of the package comment. FailureDelta is the part of Delta for estimates that fail.
 	Delta, FailureDelta float64
 	Order               int // order lambda of the estimate
 	Estimator           Estimator
@@ -117,7 +117,8 @@ func (a *Account) Figure() Figure {
 // Opaque returns the figure as an opaque number, which only code of this module can open.
 func (f Figure) Opaque() opaque.Number { return f.mu }
 
-// OpaqueEstimate returns eps_mu, even if the epsilon of the moments accountant is smaller.
+// OpaqueEstimate returns eps_mu of the package comment, even if the epsilon of the moments accountant is
+// smaller.
 func (f Figure) OpaqueEstimate() opaque.Number { return f.estimate }
 
 // OpaqueWorst returns the epsilon of the moments accountant at Config.Bound, or +Inf without Bound.

@@ -198,7 +198,7 @@ func logs(p []float64) []float64 {
 	return complement(p)
 }
 
-// threshold implements [laws]. The noisy largest count is an integer, so the threshold is rounded up.
+// threshold rounds the threshold up, because the noisy largest count is an integer.
 func (e *lattice) threshold(largest int, threshold, _ float64) (logPass, logFail float64) {
 	short := int64(math.Ceil(threshold)) - int64(largest)
 	return logAtLeast(e.test, short), logAtLeast(e.test, 1-short)

@@ -55,13 +55,14 @@ const (
 	maxOrder      = 500
 )
 
-// Sanitizer releases the data-dependent cost of a run once, as a charged event:
+// Sanitizer releases the data-dependent cost of a run once, with noise, as a charged event. The released cost
+// is
 //
 //	cost + S Sigma (Z + Margin),   Z ~ N(0, 1)
 //
-// The result is rounded up to the grid. The term cost is the sum of one bound per query, on the divergence
-// of the query at Order. Every query counts as answered. S is the smooth sensitivity of cost. In Papernot et
-// al. 2018, appendix B, Margin is 0.
+// The result is rounded up to the grid. The term cost adds up bounds on the divergences of all queries at
+// Order. Every query counts as answered. S is the smooth sensitivity of cost. Sigma and Margin are fields of
+// the configuration. In Papernot et al. 2018, appendix B, Margin is 0.
 type Sanitizer struct {
 	cfg         SanitizerConfig
 	sensitivity *sensitivity

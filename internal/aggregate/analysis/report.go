@@ -40,7 +40,7 @@ type Report struct {
 	Unsanitized error      // reason if Sanitized is nil
 }
 
-// Epsilon is a sum of Rényi divergences, converted to an epsilon in two ways, each at its best order.
+// Epsilon holds two conversions of a sum of Rényi divergences to an epsilon, each at its best order.
 type Epsilon struct {
 	Improved, Classic           Number
 	ImprovedOrder, ClassicOrder float64 // as private as the numbers

@@ -14,7 +14,7 @@ import (
 )
 
 // Sanitized previews the release of a data-dependent epsilon with noise proportional to the smooth
-// sensitivity. Its order, beta and noise are chosen from the votes, so a [Sanitizer] must not use them.
+// sensitivity. Order, beta and noise are chosen from the votes. So a [Sanitizer] must not use these values.
 type Sanitized struct {
 	// Published follows the procedure of Papernot et al. 2018, for comparison. For Confident-GNMax it
 	// sanitises the expected cost, as if the probabilities of answers were public. Its release cost is the
@@ -145,8 +145,8 @@ func publishedRelease(profile []float64, before Epsilon) Preview {
 	return best
 }
 
-// validRelease chooses beta and noise by the actual cost of the release. With a margin of two standard
-// deviations, 1 in 44 releases is too low.
+// validRelease chooses beta and noise by the actual cost of the release. The margin is two standard
+// deviations. With this margin, 1 in 44 released numbers is too low.
 func validRelease(profile []float64, before Epsilon) (Preview, error) {
 	a := before.ClassicOrder
 	best, least := Preview{Order: a, Before: before.Classic, Mean: before.Classic}, math.Inf(1)

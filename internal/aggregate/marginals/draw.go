@@ -53,10 +53,11 @@ func (c *Counts) Weights() [][]float64 {
 	return weights
 }
 
-// Draw returns the bins of rows that are drawn along the tree, or nil if there is no tree. The first
-// column is drawn from its noisy counts. Each further column is paired with a column that is already drawn.
-// First, a group of bins is drawn from the noisy table of the pair. Then a bin of this group is drawn from
-// the noisy counts of the new column. The result is a public function of the counts and the number of rows.
+// Draw returns random rows, each as one bin per column. If there is no tree of column pairs, Draw returns
+// nil. The first column is drawn from its noisy counts. Each further column is paired with a column that is
+// already drawn. First, a group of bins is drawn from the noisy table of the pair. Then a bin of this group
+// is drawn from the noisy counts of the new column. The result is a public function of the counts and the
+// number of rows.
 func (c *Counts) Draw(rows int) [][]int {
 	if c == nil || c.Pairs == nil {
 		return nil

@@ -77,10 +77,10 @@ func (t *Tree) Events() []accountant.Event {
 	}
 }
 
-// Release chooses the edges and returns their noisy tables. `columns` holds the released noisy counts of
-// all columns. The argument `cells` has one row per unit, as for [Marginals.Release]. Release fails
-// unless the reservations are unused, charge t.Events(), and have the relation of the configuration.
-// Equal arguments and ledger entries give equal pairs.
+// Release chooses the edges of the tree and returns their noisy tables. The argument `columns` holds the
+// released noisy counts of all columns. The argument `cells` has one row per unit, as for
+// [Marginals.Release]. Release fails unless the reservations are unused, charge t.Events(), and have the
+// relation of the configuration. Equal arguments and ledger entries give equal pairs.
 func (t *Tree) Release(edges, tables *ledger.Reservation, key rng.Key, columns [][]int64, cells [][]int) ([]Pair, error) {
 	if err := check(t.cfg.Bins, cells); err != nil {
 		return nil, err
@@ -124,8 +124,8 @@ func edges(columns int) (all [][2]int) {
 	return all
 }
 
-// scores returns the score of every edge: the L1 distance of its table to the product of the noisy columns,
-// minus the expected distance of independent columns.
+// scores returns the score of every edge. A score is the L1 distance between the edge's table and the product
+// of the noisy columns. The expected distance of independent columns is subtracted.
 func (l layout) scores(units [][]int16) []int64 {
 	// Private rows affect only the tables.
 	var scores []int64

@@ -116,7 +116,7 @@ const (
 	nearestFewest = 10 // questions per class
 )
 
-// Nearest plans votes of all units at their nearest questions.
+// Nearest returns a plan in which every unit votes at its nearest questions.
 func Nearest(ctx context.Context, t Task) (Plan, error) {
 	// With T questions, n units and B votes per unit, a question has nB/T votes on average. Let c be the
 	// noise for B = 1, so the noise for B votes is c sqrt(B). The noise is a fraction r of the mean if B =

@@ -150,8 +150,8 @@ func plurality(h aggregate.Histogram) (winner int, distance int64, err error) {
 	return winner, distance, nil
 }
 
-// RunLaw returns the distribution of a whole run of a sparse vector for stable answers (see [svt.Law]). For
-// MStab, law is empty and sequential is false, because the queries of MStab are independent.
+// RunLaw returns the distribution of a whole run if m is a sparse vector (see [svt.Law]). For MStab, law is
+// empty and sequential is false, because the queries of MStab are independent.
 func (m *Mechanism) RunLaw() (law svt.Law, sequential bool) {
 	if m.test != nil {
 		return svt.Law{}, false

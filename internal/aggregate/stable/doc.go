@@ -1,5 +1,5 @@
 // Package stable applies the mechanisms of packages stability and svt to votes. A mechanism releases the
-// plurality without noise if many votes must move before another class wins. Otherwise it refuses.
+// plurality without noise if many votes must move before another class wins. Otherwise the mechanism refuses.
 //
 //	task := stable.Task{Mechanism: stable.SVT, Queries: 10_000, Failures: 20, Delta: 1e-6}
 //	cfg, err := stable.Fit(task, least)
@@ -7,17 +7,18 @@
 //	session, err := m.Start(reservation, key) // reservation, err := ledger.Reserve(m.Event())
 //	answer, err := session.Ask(query, votes)
 //
-// [stability.Plurality] returns the distance, in moved votes. In a tie the lowest index wins.
+// The distance of a query is the largest k for which no k moved votes change the winner (see
+// [stability.Plurality]). In a tie the lowest index wins.
 //
 // # Guarantee
 //
-// Neighbours differ in one record. This record moves at most one vote on each query. All moved votes are
-// votes of one teacher (see packages stability and svt). The worst case, [Mechanism.Event], is charged before
+// Neighbours differ in one record. This record moves at most one vote on each query. All moved votes belong
+// to one teacher (see packages stability and svt). The worst case, [Mechanism.Event], is charged before
 // anything is drawn.
 //
 // # Caveats
 //
-// A refusal costs at least as much as an answer: [SVT] and [MSvec] stop after Failures refusals. With few
-// teachers, few queries or many unstable queries, noisy argmax gives more labels at the same epsilon (package
-// regime compares them). The released plurality is exact, but it can be a wrong label.
+// A refusal never costs less than an answer. [SVT] and [MSvec] stop after Failures refusals. With few
+// teachers, few queries or many unstable queries, noisy argmax gives more labels at the same epsilon. Package
+// regime compares the mechanisms. The released plurality is exact, but it can be a wrong label.
 package stable

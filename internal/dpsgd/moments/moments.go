@@ -22,8 +22,8 @@ type Config struct {
 	ClipNorm float64
 	// NoiseMultiplier is the standard deviation of the noise, divided by ClipNorm.
 	NoiseMultiplier float64
-	// Records is the public number of records, by which the sum is divided. It must not depend on the private
-	// data, since neighbouring data sets differ in their numbers of records.
+	// Records is the public number of records, the divisor of the sum. Neighbouring data sets differ in their
+	// numbers of records. So Records must not depend on the private data.
 	Records int
 	// Workers is the number of goroutines, by default GOMAXPROCS. The result does not depend on it.
 	Workers int

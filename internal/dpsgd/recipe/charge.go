@@ -89,7 +89,8 @@ func (c claim) continuous(epsilon float64) bool {
 	return dpsgd.LatticeDelta(c.draws, epsilon) <= latticeShare*c.delta
 }
 
-// calibrate returns the least noise multiplier at which all charges of p together meet p.Epsilon.
+// calibrate returns the least noise multiplier with which all charges of p together meet p.Epsilon at
+// c.delta.
 func (c claim) calibrate(ctx context.Context, p Plan) (float64, error) {
 	account, delta := accountant.PLDConfig{Relation: relation}.NewAccount, c.delta*(1-latticeShare)
 	if !c.continuous(p.Epsilon) {

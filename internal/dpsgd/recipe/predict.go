@@ -36,8 +36,9 @@ type Card struct {
 	Encoder *dataset.Encoder `json:"encoder,omitempty"`
 	// Reading is the schema by which files of new rows are read. It was made from public rows and may be nil.
 	Reading *dataset.Schema `json:"reading,omitempty"`
-	// Epsilon is a certified upper bound on this model's epsilon at Delta, without other releases.
-	// Neighbouring data sets differ by one added or removed Unit. Without privacy, Epsilon is nil.
+	// Epsilon is a certified upper bound on this model's epsilon at Delta. Other releases are not included.
+	// Neighbouring data sets differ by one added or removed Unit. For a model without privacy, Epsilon is
+	// nil.
 	Epsilon *float64 `json:"epsilon,omitempty"`
 	Delta   float64  `json:"delta,omitempty"`
 	Unit    string   `json:"unit,omitempty"`

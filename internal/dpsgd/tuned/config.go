@@ -42,7 +42,7 @@ type Config struct {
 	Private *Private
 	// Shared, if not nil, is the ledger to charge, instead of the run's own ledger.
 	Shared *recipe.Shared
-	// Every, if above 0, delays the end of the search to a multiple of Every (see [tune.Search]).
+	// Every, if above 0, makes a successful search end only after a multiple of Every (see [tune.Search]).
 	Every time.Duration
 
 	Key     rng.Key // secret; all randomness derives from it

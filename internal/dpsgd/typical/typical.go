@@ -38,9 +38,9 @@ type Account struct {
 	err      error
 }
 
-// Follow returns an Account, and sets cfg.Distances such that the Account receives the distances of every
-// step. The Account is nil if c is nil or the training has no noise. A training that Bayesian accounting does
-// not support is an error.
+// Follow returns an Account. Follow sets cfg.Distances, so that the Account receives the distances of every
+// step. The Account is nil if c is nil or the training has no noise. If Bayesian accounting does not support
+// the training, Follow returns an error.
 func (c *Config) Follow(cfg *dpsgd.Config) (*Account, error) {
 	if c == nil {
 		return nil, nil
@@ -182,8 +182,8 @@ func (r Rows) AddTo(t *table.Table) {
 	r.addColumns(t, func(e bayes.Estimator) string { return fmt.Sprintf("%s, %v", bayes.Column, e) })
 }
 
-// AddRecordsTo adds one column per estimator to a table for CSV. It sets the column "releasable" of every row
-// to false.
+// AddRecordsTo adds one column per estimator to t, a table for CSV. AddRecordsTo sets the column "releasable"
+// of every row to false.
 func (r Rows) AddRecordsTo(t *table.Table) {
 	r.addColumns(t, func(e bayes.Estimator) string {
 		return "private_bayes_mu_" + strings.ReplaceAll(e.String(), "-", "_")

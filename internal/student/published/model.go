@@ -166,8 +166,8 @@ func Groups(s *dataset.Schema, column string) (features []int, names []string) {
 	return features, names
 }
 
-// Utility returns the accuracy on rows with a known class: a share for all rows, then a share for each
-// class. If group names a column, a share for each category of this column follows.
+// Utility returns the accuracy on rows with a known class. The first share is for all rows, and one share for
+// each class follows. If group names a column, one share for each category of this column comes last.
 func (m *Model) Utility(predictions []Prediction, rows dataset.Pool, group string) (all []statement.Share) {
 	of := []string{"all rows"}
 	for _, class := range m.Classes {
@@ -317,7 +317,7 @@ const magic = "pate student 1\n"
 
 const maxFile = 1 << 29
 
-// ErrFile matches every error about a file that is damaged or is not a student.
+// ErrFile matches every error about a damaged student file, or about a file that holds no student.
 var ErrFile = errors.New("not a valid file of a student")
 
 type document struct {

@@ -207,8 +207,8 @@ func (s stoppable) Read(p []byte) (int, error) {
 
 // Join merges the manifest files at the given paths and writes one manifest to w. The argument `r` is the
 // result of [Check] for the same paths. The argument `checked` gives the numbers of teachers and classes, and
-// the hash of the votes. Join stores this hash only as an HMAC under the salt. With the zero Salt, Join
-// records no hash, because a hash without a key would reveal a small vote matrix.
+// the hash of the votes. Join stores this hash only as an HMAC under the salt. If the Salt is zero, Join
+// records no hash. A hash without a key would reveal a small vote matrix.
 func Join(ctx context.Context, w io.Writer, paths []string, r *Report, checked *votes.Report, salt Salt) error {
 	head := r.Head
 	head.Teachers, head.Classes, head.Votes = checked.Teachers, checked.Classes, ""

@@ -38,7 +38,8 @@ type Job struct {
 	PartsFolder string
 	// Secrets is the folder (mode 0700) for key, salt and unfinished work, by default Out + ".private".
 	Secrets string
-	// Key makes a seeded run, whose outputs must not be released. By default the key is random.
+	// Key, if not zero, seeds the run. The outputs of a seeded run must not be released. By default the key
+	// is random.
 	Key     rng.Key
 	Command string // command line that repeats the job, for the manifest
 	Workers int    // 0 means GOMAXPROCS

@@ -181,9 +181,9 @@ func DefaultFeatures(kind dataset.Kind, image dataset.Shape, learner string) str
 	return features.For(kind, image)
 }
 
-// DefaultLearner returns the default learner, and the reason as text. For tables it is Forest. On development
-// splits of letter, optdigits, abalone, Adult and Diabetes, kernel ridge is better than Forest by a point or
-// two. But on tables with long tails or rare classes, kernel ridge is ten points worse.
+// DefaultLearner returns the default learner, and the reason as text. The default for tables is Forest.
+// Kernel ridge is a point or two better on development splits of letter, optdigits, abalone, Adult and
+// Diabetes. But kernel ridge is ten points worse on tables with long tails or rare classes.
 func DefaultLearner(table bool, image dataset.Shape) (learner, reason string) {
 	switch {
 	case table:

@@ -161,7 +161,7 @@ func resultOf(t controls.Target, further ...any) shell.Object {
 		"mistake?", t.Mistake, "source?", t.Source, "year?", t.Year}, further...)
 }
 
-// writeAudit prints the results. The probability of at least one false alarm is at most alpha.
+// writeAudit prints the results. With probability at least 1 - alpha, no true claim is refuted.
 func writeAudit(g *shell.Globals, alpha float64, results []controls.Result) error {
 	format := g.ParsedFormat()
 	exact, wide := format == table.CSV, format != table.Text

@@ -103,7 +103,7 @@ func (f *verifyFlags) run(g *shell.Globals, path string, given bool) error {
 	return c.verify(g, path, kept, signed)
 }
 
-// add adds the file at path to the files that are compared with the ledger.
+// add hashes the file at path and lists it for the comparison with the ledger.
 func (c *checks) add(kind, path string) error {
 	sum, err := shell.HashFile(path)
 	if err != nil {

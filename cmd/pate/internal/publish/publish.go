@@ -1,4 +1,5 @@
-// Package publish is the command `pate publish`, which releases labels and a student, or a DP-SGD model.
+// Package publish implements the command `pate publish`. The command releases either labels and a student, or
+// a DP-SGD model.
 package publish
 
 import (

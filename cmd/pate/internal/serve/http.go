@@ -128,7 +128,7 @@ func (d *door) close() {
 	}
 }
 
-// serve answers until ctx ends, and then finishes the requests that it has read.
+// serve answers requests until ctx or the engine ends. Then serve finishes open requests within stopTime.
 func (d *door) serve(ctx context.Context, f *online.Format, e *online.Engine) error {
 	d.format, d.engine = f, e
 	server := &http.Server{Handler: d.handler(), ReadHeaderTimeout: headerTime, ReadTimeout: bodyTime, WriteTimeout: bodyTime,

@@ -97,7 +97,7 @@ func FaultError(err error, topic string) error {
 	return &CommandError{Code: code, What: errors.New(words.What), Why: words.Why, Fix: words.Fix, Topic: topic, Cause: err}
 }
 
-// Remedy holds the exit code and the text for each error err with errors.Is(err, Of).
+// Remedy holds the exit code and the text for every error that matches Of.
 type Remedy struct {
 	Of              error
 	Code            int

@@ -232,7 +232,8 @@ func OpenLedgerFile(path string) (*os.File, *run.Heads, error) {
 	return f, known, nil
 }
 
-// HeadNames describes where the heads of a ledger are stored. A head is a hash of the ledger.
+// HeadNames describes the sources of the heads in known. A [ledger.Head] identifies a ledger up to its last
+// line.
 func HeadNames(known *run.Heads) []string {
 	names := []string{}
 	for i, head := range []ledger.Head{known.Beside, known.Mark, known.Given} {

@@ -87,9 +87,10 @@ func CheckApart(cmd *cobra.Command, topic string, written ...string) error {
 	return nil
 }
 
-// CheckFolder checks a results folder before anything is written or charged. It refuses a folder that is an
-// input, or whose public or private half contains an input. It also refuses a folder with files in these
-// halves but without a run. The files may be past releases, and a new ledger would lack their charges.
+// CheckFolder checks a results folder before anything is written or charged. CheckFolder refuses a folder
+// that is an input. It refuses a folder if the public or private half contains an input. If the folder has no
+// run, it refuses files in these halves, because they may be past releases. A new ledger would lack the
+// charges of these releases.
 func CheckFolder(g *Globals, cmd *cobra.Command, dir string) error {
 	const topic = "data"
 	if is, err := os.Stat(dir); err == nil {

@@ -164,8 +164,7 @@ func (g *Globals) WarnBudget(epsilon float64) {
 
 const parameter = "pate_epsilon"
 
-// EpsilonIsNoBudget declares that the flag --epsilon of cmd is a parameter of a computation instead of a
-// budget.
+// EpsilonIsNoBudget marks the flag --epsilon of cmd as a parameter of a computation, not a budget.
 func EpsilonIsNoBudget(cmd *cobra.Command) {
 	annotate(cmd, parameter, "parameter")
 }

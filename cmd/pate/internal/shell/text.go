@@ -92,7 +92,8 @@ func NotReleasable(waived []string) string {
 	return "no: seeded"
 }
 
-// FormatUp formats an upper bound with five digits, rounded up, or with all digits if exact is true.
+// FormatUp formats an upper bound, rounded up to five significant digits. If exact is true, FormatUp rounds
+// nothing.
 func FormatUp(x float64, exact bool) string {
 	if math.IsInf(x, 1) {
 		return "inf"
@@ -211,8 +212,8 @@ func WriteJSON(w io.Writer, v any) error {
 	return err
 }
 
-// TableOf returns a table with these columns and no rows. The prefix < of a name aligns the column to the
-// left.
+// TableOf returns a table with these columns and no rows. If a name begins with <, TableOf removes the < and
+// aligns the column to the left.
 func TableOf(names ...string) table.Table {
 	var t table.Table
 	for _, name := range names {

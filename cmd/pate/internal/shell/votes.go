@@ -38,7 +38,7 @@ func (f *VotesFlags) Add(cmd *cobra.Command) {
 	Declare(cmd.Flags(), "votes", To{"queries": &f.Queries})
 }
 
-// AddShape adds the flags about the format of votes files, without --queries.
+// AddShape adds the flags that describe the format of votes files, but not --queries.
 func (f *VotesFlags) AddShape(cmd *cobra.Command) {
 	f.stdin = &votesStdin{in: lazyStdin{cmd}}
 	Declare(cmd.Flags(), "votes", To{"classes": &f.Classes, "class-names": &f.names, "first-class": &f.first, "counts": &f.counts,
