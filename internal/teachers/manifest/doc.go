@@ -18,9 +18,8 @@
 // # Caveats
 //
 //   - A party with the salt can test every id that the party can guess, such as names and consecutive
-//     numbers.
-//     Keep the salt within the silos. Do not give it to the party that collects the manifests. Destroy the
-//     salt after the manifests are written.
+//     numbers. Keep the salt within the silos. Do not give it to the party that collects the manifests.
+//     Destroy the salt after the manifests are written.
 //   - Only a silo can bind a manifest to votes or test the binding.
 //   - A person with two spellings of the id counts as two units.
 //   - A manifest does not prove that a silo trained on the listed records.
