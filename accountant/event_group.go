@@ -10,10 +10,11 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Group protects groups of up to Size records, such as all records of a family. An accountant rewrites Event
-// for neighbours that differ in Size records. The sensitivity of additive noise, and a pure epsilon, are
-// multiplied by Size. A zCDP parameter rho is multiplied by Size^2 (Bun, Steinke 2016, Proposition 1.9). With
-// g = Size, (epsilon, delta) becomes (g epsilon, delta (e^{g epsilon}-1)/(e^epsilon - 1)).
+// Group is an Event with privacy for groups of up to Size records, such as all records of a family. An
+// accountant rewrites Event for neighbours that differ in Size records. Pure epsilons, and sensitivities of
+// additive noise, are multiplied by Size. A zCDP parameter rho is multiplied by Size^2 (Bun, Steinke 2016,
+// Proposition 1.9). With g = Size, (epsilon, delta) becomes (g epsilon, delta (e^{g epsilon}-1)/(e^epsilon -
+// 1)).
 type Group struct {
 	Size  int64 `json:"size" in:"1"` // >= 1
 	Event Event `json:"event"`

@@ -130,7 +130,8 @@ func (r *Risk) Tradeoff(fpr float64) (Interval, error) {
 
 const riskEdge = 50
 
-// tpr is TPR for the output distributions (P, Q) if order is 0, or (Q, P) if order is 1.
+// tpr returns the TPR for one order of the two output distributions. Order 0 means (P, Q), and order 1 means
+// (Q, P).
 func (r *Risk) tpr(fpr float64, order int) Interval {
 	// The bound is the minimum over g = e^epsilon > 0 of the convex function g fpr + H_g(P, Q). For g < 1
 	// this function is 1 - g (1 - fpr - H_{1/g}(Q, P)).

@@ -336,7 +336,7 @@ func (f *encodedColumn) encode(dst []float32, v string) (number float64, err err
 
 func clip(v float64) float32 { return float32(max(-clipAt, min(clipAt, v))) }
 
-// encodedRows holds the features of private rows, but not their cells.
+// encodedRows holds the features of private rows, without the text of the cells.
 type encodedRows struct {
 	of     *Schema
 	cells  []int       // index of the cell of each encoded column in a row, or -1

@@ -186,7 +186,7 @@ func readIDX(r io.Reader, dimensions int) (idxArray, error) {
 	return a, err
 }
 
-// readExactly reads size bytes, after which the stream must end.
+// readExactly reads all size bytes of a stream, and returns an error if the stream is shorter or longer.
 func readExactly(r io.Reader, size int) ([]byte, error) {
 	data := make([]byte, 0, min(size, 1<<16))
 	for len(data) < size {

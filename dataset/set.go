@@ -59,9 +59,9 @@ func (s Set) Slice(from, to int) (Set, error) {
 	return out, nil
 }
 
-// Sample returns about the given fraction, in (0, 1], of the units, each with all its rows. A unit is kept
-// if a hash of its name is below the fraction. So removing a unit does not change which other units are
-// kept. The sample may be empty. It shares no memory with s.
+// Sample returns about the given fraction of the units, each with all its rows. The fraction must be in (0,
+// 1]. A unit is kept if a hash of its name is below the fraction. So the removal of a unit does not affect
+// the choice of other units. The sample may be empty. The sample shares no memory with s.
 func (s Set) Sample(fraction float64) (Set, error) {
 	if !(fraction > 0 && fraction <= 1) {
 		return Set{}, fmt.Errorf("dataset: a sample of the fraction %v of %q, want above 0 and at most 1", fraction, s.Name)

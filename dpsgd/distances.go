@@ -48,14 +48,15 @@ type Distances struct {
 	Most int
 }
 
-// StepDistances holds the distances of one step. They are private and print redacted.
+// StepDistances holds the distances of one step. The distances are private, and printing gives redacted text.
 type StepDistances struct {
 	private
 	Step        int     // counts from 1
 	Probability float64 // that a given record is in the batch
 	Noise       float64 // standard deviation, in the unit of the distances
 	Bound       float64 // upper bound on the distances, up to single-precision rounding
-	// Values holds the distances. No record is part of two distances. The receiver may keep the slice.
+	// Values holds the distances. Each record contributes to at most one distance. The function Observe may
+	// keep the slice.
 	Values []float64
 }
 

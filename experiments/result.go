@@ -34,7 +34,7 @@ type Result struct {
 	Learner       string   `json:"learner"`
 	Student       string   `json:"student"`
 	EpsilonTarget float64  `json:"epsilon_target"` // the first target
-	// EpsilonTargets has all targets if there are several.
+	// EpsilonTargets lists all targets, if there are several.
 	EpsilonTargets []float64 `json:"epsilon_targets,omitempty"`
 	Delta          float64   `json:"delta"`
 	Relation       string    `json:"relation"`

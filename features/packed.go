@@ -81,9 +81,9 @@ func exponent(most float32) int {
 
 const blockRows = 64
 
-// Update replaces all rows by the results of f, which gets blocks of rows. The result for a row must not
-// depend on other rows. The bytes in the argument `how` must identify f, because the new [Packed.Hash] is
-// computed from the old hash and these bytes. After an error the rows are undefined.
+// Update calls f for each block of rows, and f replaces the rows in place. The result for a row must not
+// depend on other rows. The bytes in the argument `how` must identify f. The new [Packed.Hash] is computed
+// from the old hash and these bytes. After an error the rows are undefined.
 func (p *Packed) Update(workers int, how []byte, f func(x blas32.General) error) error {
 	was := p.Hash(workers)
 	blocks := (p.rows + blockRows - 1) / blockRows

@@ -134,7 +134,8 @@ func (d *DiscreteGaussian) logs(places uint) *logs {
 	}
 }
 
-// negLog returns -2^places log(x/2^prec) for 0 < x <= 2^prec, rounded up or down by at most 2.
+// negLog returns -2^places log(x/2^prec) for 0 < x <= 2^prec. The argument up selects the direction of
+// rounding, and the error is at most 2.
 func negLog(x *big.Int, prec, places uint, up bool) *big.Int {
 	// For w in [1/2, 1]: -log(w 2^-e) = e log 2 + 2 atanh((1-w)/(1+w)), and log 2 = 2 atanh(1/3). The error
 	// of this sum is at most 8 work (e+1)/2^work, which is below 2^-prec for prec < 2^24.
@@ -168,7 +169,8 @@ func twiceAtanh(p, q *big.Int, work uint) *big.Int {
 	return sum
 }
 
-// find computes Largest for an exponential real in [e, e+1)/2^places, or ok = false if t is too coarse.
+// find returns the results of Largest for an exponential real in [e, e+1)/2^places. If t is too coarse, ok is
+// false.
 func (t *logs) find(n uint64, e *big.Int) (largest int64, first uint64, ok bool) {
 	var count, from, width, rest, to big.Int
 	from.Quo(e, count.SetUint64(n)) // n a <= e if and only if a <= e/n, rounded down

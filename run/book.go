@@ -154,8 +154,9 @@ type Book struct {
 	lacks  bool // IDFile is missing, although earlier inputs may need it
 }
 
-// Open opens the ledger with the configuration from Look. While another process holds the ledger, Open waits
-// until ctx ends. A ledger that contradicts a recorded head (see the package comment) is an error.
+// Open opens the ledger with the configuration that [File.Look] returned. While another process holds the
+// ledger, Open waits until ctx ends. If the ledger contradicts a recorded head (see the package comment),
+// Open returns an error.
 func (f File) Open(ctx context.Context, account ledger.Config) (*Book, error) {
 	b := &Book{file: f, shared: account.Run == ""}
 	known := &Heads{path: f.Path}

@@ -96,7 +96,7 @@ func Kind(name string) (kind string, settings json.RawMessage) {
 }
 
 // ID returns the name of a run that has its own ledger or folder. The argument `inputs` is a hash of the
-// private inputs. The name is a pseudorandom function of kind, inputs and settings under key, so it reveals
+// private inputs. The name is a pseudorandom function of the other arguments under key. So the name reveals
 // nothing about the inputs.
 func ID(key rng.Key, kind string, inputs []byte, settings any) (string, error) {
 	id, err := newIdentity(kind, settings)

@@ -216,7 +216,7 @@ func gridFor(size float64, bits int) grid {
 	return grid{math.Ldexp(1, exponent-1-bits)}
 }
 
-// round returns x in units, rounded and clamped to [-2^52, 2^52]. NaN becomes 0.
+// round returns x/unit, rounded to the nearest integer and clamped to [-2^52, 2^52]. NaN becomes 0.
 func (g grid) round(x float64) int64 {
 	if math.IsNaN(x) {
 		return 0

@@ -9,7 +9,8 @@ import (
 type Change int
 
 const (
-	// VoteMoves means that one teacher may change its vote arbitrarily, also to or from an abstention.
+	// VoteMoves means that one teacher may change its vote arbitrarily. The old or the new vote may be an
+	// abstention.
 	VoteMoves Change = iota + 1
 	// VoteAppears means that one vote is added or removed, but never changes its class. This is valid only if
 	// a teacher without the record abstains.

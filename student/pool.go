@@ -20,8 +20,8 @@ type Config struct {
 	// Landmarks is the number of pool rows that are centres of the classifier's kernels, by default 2,000.
 	// With 1,000, Fit is faster, and the accuracy on MNIST is .0017 lower.
 	Landmarks int
-	// Rounds is the number of times that Fit learns the directions in which rows of one class differ and
-	// spreads the labels again. The default is 1. A negative number means never.
+	// Rounds is the number of refinements by Fit. In each, Fit learns the directions in which rows of one
+	// class differ, and spreads the labels again. The default is 1. A negative number means none.
 	Rounds   int
 	Progress func(Progress) // called in the caller's goroutine; may be nil
 }

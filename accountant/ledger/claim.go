@@ -195,8 +195,8 @@ func (c *chain) claimOfSeal(seal float64, by accountant.Method) (Claim, error) {
 	return claim, nil
 }
 
-// plausible reports whether another version of this package can have sealed this epsilon. Argument `in` is
-// the interval that this version computes.
+// plausible reports whether another version of this package may have sealed a ledger with the epsilon `seal`.
+// The argument `in` is the interval for epsilon that this version computes.
 func plausible(seal float64, in accountant.Bound) bool {
 	return seal >= in.Lower && in.Upper-seal <= math.Max(claimGap, claimSlip*in.Upper)
 }

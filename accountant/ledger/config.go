@@ -17,7 +17,8 @@ type Mode int
 const (
 	// Reserved is the default. All reservations precede the first use, which seals the ledger.
 	Reserved Mode = iota
-	// Filter allows costs that depend on earlier answers, from one or several programs.
+	// Filter allows costs that depend on earlier answers. Several programs may use the ledger, one after the
+	// other.
 	Filter
 )
 

@@ -223,7 +223,7 @@ func (l *Ledger) Epsilon() (float64, error) {
 	return claim.Epsilon, err
 }
 
-// Claim returns the result of Epsilon and the accountant that proved it.
+// Claim returns the epsilon of [Ledger.Epsilon], with the accountant that proved this epsilon.
 func (l *Ledger) Claim() (Claim, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

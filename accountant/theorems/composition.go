@@ -16,7 +16,8 @@ type runs struct {
 	count   int64
 }
 
-// composition divides delta into failure probabilities, deltas of runs, and the slack of the theorem.
+// composition divides delta into three parts: failure probabilities, deltas of runs, and the slack of the
+// theorem.
 type composition struct {
 	relation accountant.Relation
 	events   guarantees

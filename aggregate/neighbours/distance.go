@@ -133,8 +133,8 @@ func (b *block) multiply(p *panel, g grouped, from, to int) {
 
 func of[T any](p *panel, x []T, unit int) []T { return x[unit*p.rows() : (unit+1)*p.rows()] }
 
-// measure finds, for each unit in [from, to), the row nearest to each question. A tie goes to the earlier
-// row. The caller must keep to - from <= unitsAtOnce.
+// measure finds each unit's nearest row to each question, for the units in [from, to). A tie goes to the
+// earlier row. The caller must keep to - from <= unitsAtOnce.
 func (b *block) measure(p *panel, g grouped, from, to int) {
 	unit := from
 	for first := g.starts[from]; first < g.starts[to]; first += rowsAtOnce {

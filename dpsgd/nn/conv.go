@@ -242,8 +242,8 @@ func (w Weights) draw(dst []float64, fanIn, fanOut int, rnd *rand.Rand) {
 
 type Float interface{ float32 | float64 }
 
-// Shape is the shape of an example between two layers: Rows x Cols positions with Channels values each,
-// ordered by row, column, channel. A vector has one position, and one channel for each element.
+// Shape is the shape of an example between two layers. The example has Rows x Cols positions with Channels
+// values each, ordered by row, column, channel. A vector has one position, and one channel for each element.
 type Shape struct{ Rows, Cols, Channels int }
 
 func Vector(n int) Shape { return Shape{Rows: 1, Cols: 1, Channels: n} }

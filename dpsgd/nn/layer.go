@@ -12,8 +12,8 @@ import (
 // Layer is a stage of a model: a function of an input and of parameters. A Layer holds settings but no state.
 // The state is in a [Pass].
 //
-// To write a layer, implement the Pass as one generic type, so that methods Float32 and Float64 need one line
-// each. Package nntest checks all obligations of a Layer and a Pass.
+// To write a layer, implement its Pass as one generic type. The methods Float32 and Float64 then need one
+// line each. Package nntest checks all obligations of a Layer and a Pass.
 type Layer interface {
 	// String describes the layer, with every setting that affects its function. Model.Fingerprint uses it.
 	String() string

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// mayRead holds the rights to read a file, and mayWrite holds the rights to change the file's contents, name
-// or permissions.
+// mayRead holds the rights to read a file. The constant mayWrite holds the rights to change the file's
+// contents, name or permissions.
 const (
 	mayRead  = windows.FILE_READ_DATA | windows.GENERIC_READ | windows.GENERIC_ALL
 	mayWrite = windows.FILE_WRITE_DATA | windows.FILE_APPEND_DATA | fileDeleteChild | windows.DELETE |

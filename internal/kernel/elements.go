@@ -125,8 +125,8 @@ func SquareRoots(dst, src []float32) {
 
 // Polar computes the polar coordinates of the vectors (right - left, below - above). It sets length[i] to the
 // length of vector i, and scaled[i] to perRadian times its angle. The angle is in [0, 2π], with an error
-// below 1e-6 radians. The angle of a zero vector is arbitrary or NaN. All slices have equal length. Assembly
-// and Go give equal bits.
+// below 1e-6 radians. The angle of a zero vector is arbitrary or NaN. All slices have equal length. The
+// assembly and the Go code give the same bits.
 func Polar(length, scaled, right, left, below, above []float32, perRadian float32) {
 	for _, x := range [][]float32{scaled, right, left, below, above} {
 		match(len(x) == len(length))

@@ -55,7 +55,7 @@ func Affine(dst, src []float32, shift, factor float64) {
 	}
 }
 
-// Sum returns the sum of x in float64, with the order of additions of [SquaredNorm].
+// Sum returns the sum of x in float64. The order of the additions is the same as in [SquaredNorm].
 func Sum(x []float32) float64 {
 	var s [normLanes]float64
 	if done := whole[float32](len(x), normLanes); done > 0 {

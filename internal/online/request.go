@@ -298,7 +298,7 @@ func (r *request) cell() (string, error) {
 	return strings.TrimPrefix(cell, "null"), nil
 }
 
-// Append appends the JSON of a reply. The question is as Parse returned it.
+// Append appends the JSON of a reply. The question must come from [Format.Parse].
 func (f *Format) Append(b []byte, q *Question, r Reply) []byte {
 	b = append(b, `{"query":`...)
 	if b = append(b, q.echo...); len(q.echo) == 0 {

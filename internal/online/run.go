@@ -109,7 +109,8 @@ type serving struct {
 	refused bool     // the run was not charged before, and its plan failed
 }
 
-// Run starts or resumes the run in a folder, serves, and finishes the run if Config.Finish is set.
+// Run starts or resumes the run in the folder Config.Out, and serves. If Config.Finish is set, Run then
+// finishes the run.
 func Run(ctx context.Context, c Config) (result Result, err error) {
 	s := &serving{Config: c, dir: results.Folder(c.Out)}
 	known, err := durable.Exists(s.dir.Config())

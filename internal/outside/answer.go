@@ -19,12 +19,14 @@ const mostCells = 20_000 // cells of an answer that become features
 
 var seed = maphash.MakeSeed()
 
-// Outcome returns what an audit compares. After a failure, o has two labels: a hash of the text of a,
-// and the failure. Otherwise, there is one label for the hash, one for the number of rows, and one for
-// each cell. The label of a cell names the group of the cell's query. The entry groups[q] is the group
-// of query q. Queries with equal votes may share a group, because their labels have equal distributions.
-// All rows without a query form one group. The numbers of o are the means of each column over each
-// group. Means over a group of queries ignore cells that are whole numbers.
+// Outcome returns the labels and the numbers that an audit compares. The entry groups[q] is the group of
+// query q. Queries with equal votes may share a group, because their labels have equal distributions. All
+// rows without a query form one group.
+//
+// After a failure, o has two labels: a hash of the text of a, and the failure. Otherwise, there is one label
+// for the hash, one for the number of rows, and one for each cell. The label of a cell contains the group of
+// the query. The numbers of o are the means of each column, and of all columns, over each group. In a group
+// of queries, the means ignore whole numbers.
 func (a Answer) Outcome(groups []int) (o audit.Outcome[string]) {
 	add := func(format string, args ...any) {
 		o.Labels = append(o.Labels, unique.Make(fmt.Sprintf(format, args...)).Value())
@@ -64,7 +66,8 @@ func (a Answer) Outcome(groups []int) (o audit.Outcome[string]) {
 }
 
 // readRows calls the function cell once per scalar of JSON or field of CSV. In JSON, row is the index in the
-// outermost list, or -1 without a list. In CSV, row is the number in a column "query", or the record's index.
+// outermost list. Without a list, row is -1. In CSV, row is the number in the column "query". Without a valid
+// number, row is the index of the record.
 func readRows(text []byte, queries int, cell func(row int, name, value string)) {
 	var tree any
 	if bytes.HasPrefix(text, []byte("[")) || bytes.HasPrefix(text, []byte("{")) {

@@ -74,7 +74,7 @@ func checkQueries(n int64) error {
 	return nil
 }
 
-// Event implements [Mechanism]. It charges every query, also if the answer is declined.
+// Event implements [Mechanism]. Declined queries are charged too.
 func (m *Limited) Event() accountant.Event {
 	// Let h_(1) >= h_(2) >= ... be the counts, where a tie goes to the lower token, and k = Domain. If a vote
 	// moves, at most one token u leaves the first k, and one token v enters. The count of v after the change
@@ -142,7 +142,8 @@ type counted struct {
 	votes int64
 }
 
-// first appends the n tokens with the most votes to ranked, in order. A tie goes to the lower token.
+// first returns the n tokens with the most votes, in descending order of votes. A tie goes to the lower
+// token. The argument `ranked` must be empty.
 func (c Counts) first(ranked []counted, n int) []counted {
 	for i, token := range c.Tokens {
 		if c.Votes[i] > 0 {

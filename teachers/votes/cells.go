@@ -13,8 +13,9 @@ import (
 
 const maxClassName = 256
 
-// CheckClassNames accepts 2 to [MaxClasses] different names. A name is UTF-8 of 1 to 256 bytes, without
-// double quotes, control characters or blanks at the ends. It must not begin like a spreadsheet formula.
+// CheckClassNames accepts 2 to [MaxClasses] different names. A name has 1 to 256 bytes of UTF-8. It has no
+// double quotes, no control characters, and no blanks at the ends. It must not begin like a spreadsheet
+// formula.
 func CheckClassNames(names []string) error {
 	if len(names) < 2 || len(names) > MaxClasses {
 		return fmt.Errorf("votes: %d class names, want 2 to %d", len(names), MaxClasses)

@@ -17,7 +17,7 @@ const (
 	// maxAllocatedSquared bounds the steps times the squared noise multiplier, because a smaller loss does
 	// not fit a float64 grid. A larger noise multiplier is lowered to this bound, which costs more.
 	maxAllocatedSquared = 1 << 72
-	// maxAllocationWork bounds the number of products for one distribution.
+	// maxAllocationWork limits the number of multiplications that compute one distribution.
 	maxAllocationWork = 1 << 26
 	maxRatioPoints    = 1 << 14
 )

@@ -260,7 +260,8 @@ func (o *outcomes) few(h, lambda float64, reverse bool) []weighted {
 
 type weighted struct{ loss, weight float64 }
 
-// lattice returns the step between 0.6 h and h for which the grid off + step*i is closest to the outcomes.
+// lattice chooses the step of the grid off + step*i, between 0.6 h and h. The chosen grid is closest to the
+// outcomes.
 func (o *outcomes) lattice(off, h, lambda float64, reverse bool) float64 {
 	const tries, narrowest = 2000, 0.6
 	few := o.few(h, lambda, reverse)

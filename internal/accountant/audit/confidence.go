@@ -39,7 +39,7 @@ type Finding struct {
 	Evidence string  // source of the bound, in words
 }
 
-// Refuted reports whether the bound exceeds the claim.
+// Refuted reports whether the lower bound Epsilon exceeds Claim.Epsilon.
 func (f Finding) Refuted() bool { return f.Epsilon > f.Claim.Epsilon }
 
 // Exact returns a lower bound on epsilon, the largest over all pairs of neighbours. Each element of pairs

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Outcome is the output of one run: labels, which may repeat, and numbers with names.
+// Outcome is the output of one run. Labels may repeat, and each number has a name.
 type Outcome[F comparable] struct {
 	Labels  []F
 	Numbers map[F]float64

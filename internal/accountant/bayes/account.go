@@ -214,8 +214,8 @@ type Config struct {
 	// Orders are the orders lambda to try, from 1 to MaxOrder. The default is DefaultOrders. The orders must
 	// be fixed in advance, because the estimate at each order may fail.
 	Orders []int
-	// Failure is the probability that the estimate of one step at one order fails. The product
-	// Steps x orders x Failure must be below Delta. By default this product is Delta/10.
+	// Failure is the probability that the estimate of one step at one order fails. The product of Steps, the
+	// number of orders, and Failure must be below Delta. By default this product is Delta/10.
 	Failure float64
 	// Estimator bounds the mean from a sample. The default is Bernstein.
 	Estimator Estimator

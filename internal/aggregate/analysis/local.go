@@ -328,8 +328,9 @@ func (t tally) key() string {
 	return string(b)
 }
 
-// logFlip bounds log P[noisy argmax != argmax] by log min(1 - 1/K, sum of e^overtakes(gap)) for K classes.
-// The sum is over all classes but the first, and gap is the lead of the first class in votes.
+// logFlip returns an upper bound on log P[noisy argmax != argmax] for K classes. The bound is log min(1 -
+// 1/K, sum of e^overtakes(gap)). The sum is over all classes but the first, and gap is the lead of the first
+// class in votes.
 func (t tally) logFlip(overtakes func(gap float64) float64) float64 {
 	terms := make([]float64, len(t)-1)
 	for j := range terms {

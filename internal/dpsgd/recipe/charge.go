@@ -223,8 +223,8 @@ func wrapped(err error) error {
 // leastLeft is the smallest remaining epsilon for which a run starts.
 const leastLeft = 1e-3
 
-// chooseNoise returns p.NoiseMultiplier, if set. Otherwise it returns the least noise multiplier for
-// p.Epsilon or, if p.Epsilon is 0, for the remaining budget of the shared ledger.
+// chooseNoise returns p.NoiseMultiplier, if set. Otherwise it returns the least noise multiplier that fits
+// p.Epsilon. If p.Epsilon is 0, the limit is the remaining budget of the shared ledger.
 func (c Config) chooseNoise(ctx context.Context, shared *ledger.Ledger, p Plan) (float64, error) {
 	to, err := p.claim(c.Shape(), c.Delta)
 	noise := p.NoiseMultiplier

@@ -46,7 +46,8 @@ type Config struct {
 	Format func(m *Model, paid Paid) ([]byte, error)
 
 	Key rng.Key // secret; all randomness derives from it
-	// Dir is an existing folder for ledgers and checkpoints. A run in Dir resumes an interrupted run.
+	// Dir is an existing folder for ledgers and checkpoints. A run resumes an interrupted run in the same
+	// Dir.
 	Dir string
 	// Prefix begins the names of ledgers in Dir. The plan's name and the run's index follow.
 	Prefix string

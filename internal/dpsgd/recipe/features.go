@@ -16,7 +16,7 @@ import (
 	"github.com/pate-go/pate/internal/dpsgd/charged"
 )
 
-// These feature sets use statistics of the private rows. A run charges for the statistics.
+// These feature sets use statistics of the private rows. A run charges its ledger for these statistics.
 const (
 	Scattering    = "scattering"     // scattering transform, whitened and centred
 	ScatteringHOG = "scattering-hog" // Scattering with centred histograms of oriented gradients

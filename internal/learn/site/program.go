@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// A Program is package internal/learn/page as a WebAssembly module, for exported pages.
+// Program is package internal/learn/page, compiled to a WebAssembly module for exported pages.
 type Program struct {
 	Packed []byte // WebAssembly module, compressed by gzip
 	Glue   []byte // wasm_exec.js of the Go distribution that compiled the module

@@ -215,7 +215,7 @@ func (e *explained) tables(format table.Format) []table.Table {
 	return append(reasonsBelow(gaps, format), reasonsBelow(said, format)...)
 }
 
-// saidAs is a privacy guarantee in one form, such as rho-zCDP, with the Epsilon and TPR that it implies.
+// saidAs is a privacy guarantee in one form, such as rho-zCDP. This form implies Epsilon and TPR.
 type saidAs struct {
 	As      string       `json:"as"`
 	Value   string       `json:"value"`

@@ -184,8 +184,8 @@ func refuse(w http.ResponseWriter, status int, why string) int {
 	return status
 }
 
-// admits checks the bearer token, and returns a status. Without tokens, it refuses requests that a web page
-// may have sent: those with an Origin header, and those for another host than loopback.
+// admits checks the bearer token, and returns an HTTP status. Without tokens, admits refuses requests that a
+// web page may have sent. Such a request has an Origin header, or a host other than loopback.
 func (d *door) admits(w http.ResponseWriter, r *http.Request) int {
 	if d.tokens != nil {
 		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")

@@ -22,7 +22,7 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// Target is an output file of a command. Its methods refuse to overwrite certain files.
+// Target is an output file of a command.
 type Target struct {
 	Flag  string // flag with the path
 	Path  string

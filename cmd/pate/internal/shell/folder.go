@@ -22,7 +22,7 @@ type FolderRun[T any] struct {
 	// Out is the folder, which also keeps the results of a complete run. If Out is empty, the folder is in
 	// the user's cache, has a name that begins with Kind, and is removed after the run.
 	Out, Kind string
-	// Data returns the hash of the data. It is called before Run, unless --seed is given.
+	// Data returns the hash of the data. Do calls Data before Run, unless --seed is given.
 	Data func() [32]byte
 
 	// Run computes the results, Write writes them to the folder, and Read reads the results of a complete

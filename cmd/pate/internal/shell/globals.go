@@ -194,8 +194,8 @@ func (g *Globals) ParsedFormat() table.Format {
 	return f
 }
 
-// Input is the standard input of a command. A read ends when ctx is done, so Ctrl-C also ends a command that
-// waits for input.
+// Input is the standard input of a command. When ctx is done, a waiting Read returns, so Ctrl-C ends the
+// command.
 type Input struct {
 	ctx context.Context
 	in  io.Reader

@@ -169,8 +169,8 @@ func UnitWord(given, column string) string {
 // noUnit is the value of --unit for data in which each row is a unit, even if ids repeat.
 const noUnit = "none"
 
-// Object is a JSON object with ordered fields: names and values alternate. A field whose name ends in a
-// question mark is omitted if the value is zero, nil or an empty list.
+// Object is a JSON object with ordered fields: names and values alternate. If a name ends in a question mark,
+// the field is omitted if its value is zero, nil or an empty list.
 type Object []any
 
 func (o Object) MarshalJSON() ([]byte, error) {
