@@ -12,8 +12,8 @@ import (
 // An Accountant collects the events of one run and bounds their total privacy cost. Epsilon and Delta do not
 // change the account. Concurrent use is not safe.
 type Accountant interface {
-	// Compose adds count runs of e, adaptively composed with all earlier events. On an error it adds nothing.
-	// An unsupported event gives an *UnsupportedEventError.
+	// Compose adds count runs of e, adaptively composed with all earlier events. On an error, Compose adds
+	// nothing. An unsupported event gives an *UnsupportedEventError.
 	Compose(e Event, count int64) error
 	// Epsilon bounds the epsilon of all composed events, at delta in [0, 1). If no finite bound is known,
 	// Upper is +Inf and the error is nil.

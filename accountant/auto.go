@@ -104,7 +104,7 @@ func (t *Auto) Compose(e Event, count int64) error {
 type Claim struct {
 	Bound
 	By Method // ByPLD or ByRDP
-	// Lack is the reason why PLD gave no bound, or nil if PLD gave a bound or was not tried.
+	// Lack is the reason why PLD gave no bound. Lack is nil if PLD gave a bound or was not tried.
 	Lack error
 }
 
@@ -147,7 +147,7 @@ func (t *Auto) Delta(ctx context.Context, epsilon float64) (Bound, error) {
 	return c.Bound, err
 }
 
-// Rough implements Rougher by an RDP account. It returns nil if the method is ByRDP.
+// Rough returns an empty RDP account (see [Rougher]). Rough returns nil if the method is ByRDP.
 func (t *Auto) Rough() Accountant {
 	if t.cfg.Method == ByRDP {
 		return nil

@@ -17,8 +17,8 @@ import (
 // blocks.
 
 // RandomAllocation runs Event (Gaussian noise) on Steps batches. Every record is in K of the batches. The K
-// batches are chosen uniformly at random, independently for every record and every run of the event (an
-// epoch, for example). The computation of a step may depend on earlier outputs.
+// batches are chosen uniformly at random. The choice is independent for every record and every run of
+// RandomAllocation (an epoch, for example). The computation of a step may depend on earlier outputs.
 type RandomAllocation struct {
 	K     int64 `json:"k" in:"1"`     // number of steps that use a given record, in [1, Steps]
 	Steps int64 `json:"steps" in:"1"` // >= 1

@@ -172,12 +172,12 @@ func tieOdds(logP float64) float64 { return 2 * math.Atanh(math.Exp(logP)*(1-1e-
 
 func normalOdds(a float64) float64 { return mathx.LogNormalCDF(a) - mathx.LogNormalCDF(-a) }
 
-// GNSS is one release of a real function plus Gaussian noise of standard deviation Sigma times S. S is a
-// smooth upper bound of the function's local sensitivity. S changes by a factor of at most e^Beta between
-// neighbours (Nissim, Raskhodnikova, Smith 2007). The released value also contains a margin of Margin
-// standard deviations, so that it is probably too large. The margin is proportional to S and so depends on
-// the data. The event includes the cost of the margin. GNSS can release, for example, a data-dependent cost
-// (Papernot et al. 2018, app. B).
+// GNSS is one release of a real function plus Gaussian noise. Let S be a smooth upper bound of the function's
+// local sensitivity. S changes by a factor of at most e^Beta between neighbours (Nissim, Raskhodnikova, Smith
+// 2007). The standard deviation of the noise is Sigma times S. The released value also contains a margin of
+// Margin standard deviations. The margin makes the released value probably too large. The margin is
+// proportional to S and so depends on the data. The event includes the cost of the margin. GNSS can release,
+// for example, a data-dependent cost (Papernot et al. 2018, app. B).
 type GNSS struct {
 	Beta   float64 `json:"beta" in:">0"`    // > 0
 	Sigma  float64 `json:"sigma" in:">0"`   // noise standard deviation / S, > 0

@@ -268,7 +268,7 @@ func (p *PLD) delta(ctx context.Context, epsilon float64) (Bound, error) {
 	return b, nil
 }
 
-// Rough implements Rougher by an RDP account.
+// Rough returns an empty RDP account (see [Rougher]).
 func (p *PLD) Rough() Accountant {
 	r := p.rdp()
 	r.terms = terms{}

@@ -27,7 +27,8 @@ type Properties struct {
 
 type (
 	guaranteed interface{ guarantee() (guarantee, bool) }
-	// rho returns the zCDP parameter, rounded up. For other events, PropertiesOf derives Rho from Epsilon.
+	// rho returns the zCDP parameter, rounded up. For events without this method, PropertiesOf derives Rho
+	// from Epsilon.
 	concentrated interface{ rho() float64 }
 	related      interface{ relation() Relation }
 	// One run of a twofold event costs at most as much as two adaptive runs of its noisyCount.

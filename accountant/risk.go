@@ -294,7 +294,7 @@ type GDP struct {
 
 const gdpTail = 1e-9
 
-// GDP returns a certified Mu. Mu is +Inf if no finite value is certified.
+// GDP returns a certified bound. If no finite Mu is certified, Mu is +Inf.
 func (r *Risk) GDP() GDP {
 	if r.mu > 0 {
 		return GDP{Mu: r.mu * (1 + 1e-12)}

@@ -326,7 +326,7 @@ func (d Description) Complete(s Setting) Setting {
 	return s
 }
 
-// Event returns the worst-case event of all queries of s.
+// Event returns the event that bounds the cost of all queries of s, for any data.
 func (d Description) Event(s Setting) (accountant.Event, error) {
 	if d.Predicts && s.Predict == nil { // predictions do not change the privacy cost
 		s.Predict = func(uint64) ([]float64, error) { return nil, nil }

@@ -345,8 +345,9 @@ func (s *Schema) fits(t *Table) error {
 	return nil
 }
 
-// ReadNew reads rows with a schema, for predictions by a model. Labels become Truth. Label and unit columns,
-// and columns that the schema lacks, do not become features.
+// ReadNew reads rows for which a model will predict labels. The rows must fit the schema s. Existing labels
+// are stored in Pool.Truth. Label columns, unit columns and columns outside the schema do not become
+// features.
 func (s *Schema) ReadNew(src Source) (Pool, error) {
 	reading := s.reading
 	if s.Encoder != nil {

@@ -19,9 +19,9 @@ const (
 	// 1,000 test images. For tables, Development splits the private part of Literature: 70 % are private, 20
 	// % are the pool and 10 % are for tests.
 	Development Protocol = "development"
-	// FullTest uses the whole test set of images for tests. The last sixth of the training set is the pool.
-	// For MNIST, this gives 50,000 private, 10,000 pool and 10,000 test images. Data without a test set are
-	// an error.
+	// FullTest is for images. The whole test set is for tests, and the last sixth of the training set is the
+	// pool. For MNIST, this gives 50,000 private, 10,000 pool and 10,000 test images. Data without a test set
+	// are an error.
 	FullTest Protocol = "full-test"
 )
 

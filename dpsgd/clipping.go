@@ -11,8 +11,9 @@ import (
 // Clipping configures how gradients are clipped. With the zero value, the whole gradient g is multiplied by
 // min(1, C/|g|), where C is Config.ClipNorm.
 type Clipping struct {
-	// PerGroup clips the gradient of each group of a [Grouped] model to ClipNorm divided by the square root
-	// of the number of groups. So ClipNorm bounds the norm of the whole gradient.
+	// PerGroup clips the gradient of each group of a [Grouped] model separately. The clip norm of each group
+	// is ClipNorm divided by the square root of the number of groups. So ClipNorm bounds the norm of the
+	// whole gradient.
 	PerGroup bool `json:"per_group,omitzero"`
 	// GroupNorms, if not empty, holds the clip norm of each group of a [Grouped] model. ClipNorm must then be
 	// zero. The norm of the whole gradient is at most the square root of the sum of the squared GroupNorms.

@@ -254,7 +254,8 @@ const (
 
 type Schedule struct {
 	Shape Shape `json:"shape,omitzero"`
-	// Final is the learning rate of the last step, divided by Config.LearningRate, for Linear and Cosine.
+	// Final is the learning rate of the last step, divided by Config.LearningRate. Only Linear and Cosine use
+	// Final.
 	Final float64 `json:"final,omitzero"`
 	// Every is the number of steps between two changes of the learning rate by Stepwise.
 	Every  int     `json:"every,omitzero"`

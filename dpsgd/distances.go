@@ -15,8 +15,8 @@ import (
 type Between int
 
 const (
-	// Batches measures the distance between the sums of a batch with and without one record. This is the norm
-	// of the record's clipped gradient.
+	// Batches measures how far one record moves the sum of a batch. This distance is the norm of the record's
+	// clipped gradient.
 	Batches Between = iota
 	// Records measures the distance between the clipped gradients of two records. The distance is at most
 	// twice the clip norm. The published accountant replaces one record by another, so it uses this
@@ -35,9 +35,9 @@ func (b Between) String() string {
 	return fmt.Sprintf("Between(%d)", int(b))
 }
 
-// Distances configures the measurement of distances between gradients at every step, for Bayesian accounting
-// of typical records. Measuring does not change the training. The distances are private, have no noise and
-// are not charged.
+// Distances configures the measurement of distances between gradients at every step. Bayesian accounting of
+// typical records uses the distances. Measuring does not change the training. The distances are private, have
+// no noise and are not charged.
 type Distances struct {
 	// Observe receives the distances of each step before the parameters change. After a resume it receives
 	// only the distances of later steps. If Observe is nil, nothing is measured.

@@ -64,8 +64,9 @@ type Clip struct {
 	// Norms holds one clip norm for the whole gradient, or one for each group. A clip norm of +Inf has no
 	// effect.
 	Norms []float64
-	// Stabilizer, if positive, multiplies every gradient g by C/(|g| + Stabilizer), where C is the clip norm
-	// (automatic clipping, Bu et al. 2023). If Stabilizer is zero, the factor is min(1, C/|g|).
+	// Stabilizer, if positive, selects automatic clipping (Bu et al. 2023). Every gradient g is then
+	// multiplied by C/(|g| + Stabilizer), where C is the clip norm. If Stabilizer is zero, the factor is
+	// min(1, C/|g|).
 	Stabilizer float64
 }
 

@@ -17,9 +17,9 @@ import (
 type Result struct {
 	Event accountant.Event // the charged event
 	Steps int
-	// Average is the moving average of the iterates, or nil if Config.AverageDecay is 0. It starts at the
-	// initial parameters. Each step sets Average = d*Average + (1-d)*parameters, where d is AverageDecay. To
-	// use Average, copy it into the model's Parameters.
+	// Average is the moving average of the iterates, or nil if Config.AverageDecay is 0. Average starts at
+	// the initial parameters. Each step sets Average = d*Average + (1-d)*parameters, where d is AverageDecay.
+	// To use Average, copy it into the model's Parameters.
 	Average     []float32
 	ClipNorm    float64 // after the last step, since adaptive clipping changes the norm
 	Releasable  bool    // false for a seeded key or non-private training

@@ -15,9 +15,10 @@ import (
 )
 
 // Packed is a matrix of features with 16 bits per feature and an exponent e per row. A feature is k 2^e, with
-// an integer k from -32767 to 32767. The exponent is the least possible for the row, but at least -126. If
-// e > -126, rounding changes a feature by at most about 2^-15 of the largest feature of the row. Unpacking
-// and packing a row does not change it. The packed form of a row depends only on this row.
+// an integer k from -32767 to 32767. The exponent e is the least value >= -126 at which all features of the
+// row fit. If e > -126, rounding changes a feature by at most about 2^-15 times the row's largest absolute
+// value. If a row is unpacked and packed again, the row does not change. The packed form of a row depends
+// only on this row.
 //
 // Concurrent reads are safe. While a row is set, other goroutines must not read the row or compute the hash.
 type Packed struct {

@@ -29,7 +29,7 @@ type Run struct {
 	Key rng.Key
 	// Plan returns the privacy cost of the run on the ledger before.Ledger.
 	Plan func(ctx context.Context, before *Before) (Plan, error)
-	// Stages are drawn in order. All stages are charged before the first stage is drawn.
+	// Stages are drawn in order (see Stage.Draw). All stages are charged before the first stage is drawn.
 	Stages []Stage
 }
 
@@ -346,7 +346,8 @@ func (s *Session) Next(ctx context.Context) (Done, error) {
 	return done, crash.Point(ctx, "done")
 }
 
-// Do carries out all stages, passes the results to the function `after` (if not nil), and closes the ledger.
+// Do carries out all stages. If `after` is not nil, Do passes the results to `after`. Do closes the ledger
+// before it returns.
 func (r Run) Do(ctx context.Context, after func(*Session, []Done) error) error {
 	s, err := r.Open(ctx)
 	if err != nil {

@@ -50,7 +50,7 @@ type fitFunc func(ctx context.Context, x Matrix, labels []int, classes int, rnd 
 type Choice struct {
 	Model teachers.Classifier // implements teachers.Scorer
 	Kept  []string            // names of the candidates in Model
-	// Labels is the number of released labels, without those in folds that were not tried.
+	// Labels is the number of released labels. Labels in folds that were not tried do not count.
 	Labels int
 	// Right[k] is the number of correct predictions of candidate k on the labels counted in Labels. Right is
 	// empty if there is a single label or a single candidate.

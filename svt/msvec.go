@@ -128,7 +128,8 @@ func (m *MSvec) LawAt(distance int64) (released, refused float64) {
 	return sumTail(m.cfg.Lambda, 2*m.cfg.Lambda, need), sumTail(m.cfg.Lambda, 2*m.cfg.Lambda, 1-need)
 }
 
-// sumTail returns log P[X + Y >= m] for discrete Laplace noises of two different scales.
+// sumTail returns log P[X + Y >= m] for independent discrete Laplace noises X and Y. The scales b1 and b2
+// must differ.
 func sumTail(b1, b2 float64, m int64) float64 {
 	// Let r_i = e^(-1/b_i), u_i = r_i + 1/r_i = 2 cosh(1/b_i) and c_i = tanh(1/(2 b_i)). Partial fractions of
 	// the generating function give

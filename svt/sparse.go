@@ -100,7 +100,7 @@ func (m *SparseVector) Event() accountant.Event { return accountant.PureDP{Epsil
 // Session is a run of a [SparseVector]. Concurrent use is safe.
 type Session struct{ run[bool] }
 
-// Start begins a run. It fails if r does not charge exactly m.Event(), or if r was used before.
+// Start begins a run. Start fails if r does not charge exactly m.Event(), or if r was used before.
 func (m *SparseVector) Start(r *ledger.Reservation, key rng.Key) (*Session, error) {
 	s := &Session{run[bool]{drawn: m.drawn, threshold: m.cfg.Threshold, stop: m.cfg.Answers}}
 	return s, s.start(m.Event(), r, key, "sparse vector", uint64(m.cfg.Noise), uint64(m.cfg.Answers), uint64(m.cfg.Threshold),

@@ -28,8 +28,9 @@ type Config struct {
 	// created with mode 0700. With "" no votes are saved. One process may use a folder at a time; several
 	// processes may use it for [TrainPart] of different parts. The files are as secret as the data.
 	Checkpoint string
-	// Fingerprint identifies the run in the checkpoint. It must be a hash of the learner, its parameters and
-	// all else that affects votes. Train itself compares the key, the training data and the queries.
+	// Fingerprint identifies the run in the checkpoint. Fingerprint must be a hash of the learner, its
+	// parameters and everything else that affects votes. The key, the training data and the queries are not
+	// needed, because Train compares them.
 	Fingerprint [32]byte
 
 	// Progress, if not nil, is called after every finished or resumed teacher. Calls are not concurrent, and

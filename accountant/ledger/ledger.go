@@ -13,7 +13,8 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// ErrSealed matches the error of Reserve after a reservation was used, if the mode is Reserved.
+// ErrSealed matches an error of Reserve in mode Reserved. In this mode, Reserve fails after a reservation was
+// used.
 var ErrSealed = errors.New("ledger: sealed: in mode Reserved all reservations come before the first use; " +
 	"later reservations need mode Filter")
 

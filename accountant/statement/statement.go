@@ -124,14 +124,15 @@ func (b bound) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(b))
 }
 
-// Attacker bounds an attacker who has all data and guesses only whether one unit is in the data.
+// Attacker bounds the success of an attacker who guesses only whether one unit is in the data. The attacker
+// has all data.
 type Attacker struct {
 	Right float64 `json:"right"` // largest probability of a correct guess, at prior odds of 1 to 1
 	Curve bool    `json:"curve"` // computed from the trade-off curve, not from one (epsilon, delta)
 	Rates []Rate  `json:"rates"`
 }
 
-// Rate holds the largest true positive rate TPR of a membership test with false positive rate FPR.
+// Rate bounds membership tests: at false positive rate FPR, the true positive rate is at most TPR.
 type Rate struct {
 	FPR float64 `json:"fpr"`
 	TPR float64 `json:"tpr"`

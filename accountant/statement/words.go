@@ -315,8 +315,8 @@ func layout(text string) []section {
 	return all
 }
 
-// OfSeal explains a difference between the epsilon in the ledger's seal and the epsilon that this version of
-// pate computes. It returns "" if there is none.
+// OfSeal describes how the epsilon in the ledger's seal differs from the epsilon that this version of pate
+// computes. Without a difference, OfSeal returns "".
 func OfSeal(s ledger.Summary) string {
 	c := s.Claimed
 	if c.Again == nil {

@@ -14,7 +14,8 @@ type Theorem int
 const (
 	// BestTheorem, the default, is the smaller epsilon of DworkRoth and KairouzOhViswanath.
 	BestTheorem Theorem = iota
-	// DworkRoth is Dwork, Roth 2014, Theorem 3.20: sqrt(2 log(1/d) sum eps^2) + sum eps (e^eps - 1).
+	// DworkRoth is sqrt(2 log(1/d) sum eps^2) + sum eps (e^eps - 1), where d is the slack (Dwork, Roth 2014,
+	// Theorem 3.20).
 	DworkRoth
 	// KairouzOhViswanath is Kairouz, Oh, Viswanath 2015, Theorem 3.5: the smallest of three forms. The first
 	// form is the sum of all eps. Each other form adds a term to the drift, sum eps (e^eps-1)/(e^eps+1). The

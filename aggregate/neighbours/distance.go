@@ -11,7 +11,8 @@ import (
 const (
 	unitsAtOnce = 192
 	rowsAtOnce  = 192
-	// panelRows is the number of questions per product, for products that fit into the L2 cache.
+	// panelRows is the number of questions in one matrix product. A product of this size fits into the L2
+	// cache.
 	panelRows = 496
 )
 

@@ -369,7 +369,8 @@ const maxCarried = 1 << 30
 // The difference of two noisy counts then has a standard deviation of 0.28 times the number of votes. On
 // splits of MNIST, optdigits, Adult and letter, students were best near 0.2 with each tested kind of teacher.
 
-// noiseShare is the noise of GNMax in a plan with Goal.Steady, divided by the number of teachers.
+// noiseShare is the standard deviation of the noise of GNMax, divided by the number of teachers. Plans with
+// Goal.Steady use noiseShare.
 const noiseShare = 0.2
 
 // MaxCount returns the largest number of queries, perhaps 0, that GNMax can answer within target. The

@@ -211,8 +211,8 @@ const (
 	// Glorot draws uniform weights of variance 2/(fan-in + fan-out), for layers before a tanh or without
 	// activation (Glorot, Bengio 2010).
 	Glorot
-	// Zero is for models that are linear in their parameters. In other models, all units of a layer would
-	// stay equal.
+	// Zero sets all weights to zero, for models that are linear in their parameters. In other models, all
+	// units of a layer would stay equal.
 	Zero
 )
 

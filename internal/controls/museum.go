@@ -8,8 +8,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Museum returns the mistakes of published papers and programs, each with its source. Some are targets of
-// Broken too.
+// Museum returns the mistakes of published papers and programs, each with its source. Some mistakes are also
+// targets of [Broken].
 func Museum() (all []Target) {
 	broken := map[string][]Target{}
 	for _, t := range Broken() {

@@ -149,7 +149,7 @@ type RBF struct{ Gamma float32 }
 
 // Block sets dst[i][j] to the kernel of row i of x and row j of z. The slices normX and normZ hold the
 // squared norms of the rows. A squared distance has a rounding error of a few times 1e-7 (|x|² + |z|²). A
-// negative distance counts as zero.
+// negative squared distance counts as zero.
 func (k RBF) Block(dst, x Matrix, normX []float32, z Matrix, normZ []float32) {
 	MulBT(dst, x, z)
 	for i := range dst.Rows {

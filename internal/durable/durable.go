@@ -81,8 +81,8 @@ func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	return func() { _ = f.Close() }, nil // nothing was written
 }
 
-// Wait calls open and returns the result of open. If ctx is done first, Wait returns ctx.Err() with the text
-// in `waiting` as prefix. If open succeeds after that, the result of open is closed.
+// Wait calls open and returns the result of open. If ctx is done first, Wait returns ctx.Err() with the
+// prefix `waiting`. If open succeeds later, the result of open is closed.
 func Wait[T io.Closer](ctx context.Context, waiting string, open func() (T, error)) (T, error) {
 	var opened, none T
 	done := make(chan error, 1)

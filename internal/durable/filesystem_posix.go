@@ -9,7 +9,7 @@ import (
 
 func rename(from, to string) error { return os.Rename(from, to) }
 
-// SyncDir flushes the names in a folder to disk.
+// SyncDir flushes the entries of a directory to disk.
 func SyncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

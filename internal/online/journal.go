@@ -102,8 +102,8 @@ func errJournal(path string) error {
 		Why: "the answers of the run, which count against its caps, are uncertain", Fix: "restore the file", Check: true}
 }
 
-// read calls the function `each` with every record and its place. It sets j.end and j.code. It ignores a last
-// frame that was not written completely.
+// read calls the function `each` with every record and the record's offset in the file. read sets j.end and
+// j.code. It ignores a last frame that was not written completely.
 func (j *journal) read(each func(place int64, r record) error) error {
 	info, err := j.file.Stat()
 	if err != nil {

@@ -110,8 +110,8 @@ func (j *job) try(labels accountant.Event) error {
 }
 
 // draw draws the rows of the pool, writes them as CSV, and reads the file. If the pool is drawn from noisy
-// counts, draw first charges the counts and the labels together, and releases the counts. The ledger then
-// stays open for the stage `last`, which releases the labels. The run's ID depends on `choices`.
+// counts, draw first charges the counts and the labels together. Then draw releases the counts. The ledger
+// stays open for the stage `last`, which releases the labels. The ID of the run depends on `choices`.
 func (j *job) draw(ctx context.Context, rows int, choices any, labels accountant.Event, last run.Stage) error {
 	d := j.drawn
 	if d.counted() {

@@ -50,7 +50,7 @@ func (c Counts) largest() (votes int64) {
 	return votes
 }
 
-// unlisted returns the token with the given rank, from 0, among the tokens that are not listed.
+// unlisted returns the token of the given rank among the tokens without an entry in c. Ranks count from 0.
 func (c Counts) unlisted(rank int) int {
 	for _, token := range c.Tokens {
 		if token > rank {

@@ -38,7 +38,7 @@ func Poisson(mean float64) (Law, error) {
 }
 
 // NegativeBinomial returns the truncated negative binomial distribution with shape eta. The argument mean is
-// the expected number of runs, in (1, MaxExpected].
+// the expected number of runs. The mean must be in (1, MaxExpected].
 func NegativeBinomial(eta, mean float64) (Law, error) {
 	if !(eta > -1 && eta <= 1) {
 		return Law{}, fmt.Errorf("%w: the shape must be above -1 and at most 1, got %v", ErrLaw, eta)
@@ -184,7 +184,8 @@ func PriceOf(ctx context.Context, l Law, relation accountant.Relation, target ac
 	return p, err
 }
 
-// PriceAt returns the price of a search with this noise. Set target.Epsilon to the epsilon of the search.
+// PriceAt returns the price of a search with the given noise. The caller must set target.Epsilon to the
+// epsilon of the search.
 func PriceAt(ctx context.Context, l Law, relation accountant.Relation, target accountant.Target, noise float64, event Noisy) (Price, error) {
 	p := Price{Law: l, Noise: noise, Epsilon: target.Epsilon}
 	var err error

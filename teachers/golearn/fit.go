@@ -48,7 +48,7 @@ func catch(name string, err *error) {
 	}
 }
 
-// labels returns a class attribute with all class names, because golearn adds missing names without a lock.
+// labels returns a class attribute with all class names. golearn would add missing names without a lock.
 func labels(classes int) *base.CategoricalAttribute {
 	attribute := base.NewCategoricalAttribute()
 	attribute.SetName("class")

@@ -12,14 +12,14 @@
 // # Guarantee
 //
 // Bins, trees and leaves depend on one teacher's data and random stream, and on nothing else. Bins cost no
-// privacy budget, because a teacher releases only votes. Errors and progress do not depend on private values,
-// except for errors of teachers.Dataset.Validate. Equal data and streams give the same model, bit for bit.
+// privacy budget, because a teacher releases only votes. Errors of teachers.Dataset.Validate may depend on
+// private values. Other errors and progress do not. Equal data and streams give the same model, bit for bit.
 //
 // # Caveats
 //
-// A model is as secret as its training data: it contains thresholds and class counts, down to single records.
-// Columns need no scaling. Missing values must be encoded as numbers, because learners refuse NaN, and should
-// be marked by an additional column.
+// A model must stay secret like its training data. It contains thresholds and class counts, down to single
+// records. Columns need no scaling. Learners refuse NaN, so missing values must be encoded as numbers. An
+// additional column should mark missing values.
 //
 // # Use
 //

@@ -205,7 +205,7 @@ func (v Matrix) Save(path string) error {
 	return nil
 }
 
-// Load reads a matrix of labels, queries x teachers, into memory (see [Open]).
+// Load reads a matrix of labels into memory (see [Open]). The rows are queries, and the columns are teachers.
 func Load(path string, classes int) (*Matrix, error) {
 	s, err := Open(context.Background(), []string{path}, Options{Classes: classes})
 	if err != nil {

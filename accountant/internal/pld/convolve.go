@@ -225,7 +225,7 @@ func (c *convolver) convolve(blocks int64, factors ...factor) (*tilted, error) {
 }
 
 // If a composition has manySteps or more steps, a fast Fourier transform is too inaccurate at low
-// frequencies. The method convolve then sums these frequencies directly.
+// frequencies. The method convolve then computes the low frequencies by direct sums.
 const (
 	manySteps = 1e8
 	lowWork   = 2e7 // limit of the multiplications for these sums

@@ -114,8 +114,9 @@ func (p Pair) OnPoissonSample(q float64) Pair {
 	return p.onSample(q, pairSampled, pairSampledResponse, pairSampledDiscreteLaplace, pairSampledDiscreteGaussian)
 }
 
-// OnFixedSample returns the pair of a mechanism on a fraction q of the records, drawn without replacement.
-// The mechanism's pair (P, Q) must be symmetric. The proof is in mixture.go.
+// OnFixedSample returns the pair of a mechanism that runs on a sample of the records. The sample is a
+// fraction q of the records, drawn without replacement. The mechanism's pair (P, Q) must be symmetric. The
+// proof is in mixture.go.
 func (p Pair) OnFixedSample(q float64) Pair {
 	if p.kind == pairLaplace {
 		return Pair{pairDrawnResponse, q, mathx.Up(p.a), 0}

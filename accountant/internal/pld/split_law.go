@@ -63,7 +63,7 @@ type smallSum struct {
 	all  float64 // bounds the sum of the errors of all masses, and the mass outside
 }
 
-// split computes losses and masses with a splitLaw. If no splitLaw is possible, it returns errTooLong.
+// split returns errTooLong if no splitLaw is possible.
 func (a *allocation) split(ctx context.Context, h, logTail float64, reverse, up bool) (*pointLaw, error) {
 	if logTail < -34 || a.sigma < leastSplitNoise { // below the noise of transforms
 		return nil, errTooLong
@@ -382,7 +382,8 @@ func (l *sumLaw) with(b *sumLaw) *sumLaw {
 	return &out
 }
 
-// beside returns the distribution of the sum of two independent numbers, on the grid of l.
+// beside returns the distribution of the sum of two independent numbers, with the distributions l and jump.
+// The result is on the grid of l.
 func (l *sumLaw) beside(jump *sumLaw) *sumLaw {
 	h := l.h
 	r := int(math.Round(jump.h / h))

@@ -31,7 +31,8 @@ type sumLaw struct {
 
 func (l *sumLaw) last() int { return l.lo + len(l.q) - 1 }
 
-// ratioLaw returns the distribution of one ratio. Each tail beyond the grid has at most probability `tail`.
+// ratioLaw returns the distribution of one likelihood ratio. Each tail beyond the grid has at most
+// probability `tail`.
 func ratioLaw(sigma, h, tail float64, up bool, most int) (*sumLaw, error) {
 	m := mixture{1, sigma}
 	reach := math.Sqrt(-2 * math.Log(tail))

@@ -13,9 +13,9 @@ type Outcome[F comparable] struct {
 }
 
 // Event contains all outcomes with a score of at least a limit. Each label of an outcome is a feature. Each
-// number gives the feature "below its median" or "at least its median". The score is the sum of the weights
-// of all features. A weight estimates how much a feature changes the logarithm of the likelihood ratio. For
-// independent features the best events have this form (Neyman, Pearson).
+// number of an outcome gives the feature "below its median" or "at least its median". The score of an outcome
+// is the sum of the weights of its features. A weight estimates how much a feature changes the logarithm of
+// the likelihood ratio. For independent features the best events have this form (Neyman, Pearson).
 type Event[F comparable] struct {
 	Swapped bool    // the event is more probable on the second input
 	Value   float64 // expected lower bound, for comparisons

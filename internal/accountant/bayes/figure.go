@@ -145,8 +145,8 @@ func (f Figure) Cell() string { return text(f.mu) }
 const Column = "ε_µ (Bayesian, not DP)"
 
 // AttackSuccess returns the success rate of the best membership test for a typical record at even prior odds.
-// The rate is (e^f + d)/(1 + e^f) for Figure f and Delta d. At d = 0 this is 1/(1 + e^-f), the formula of the
-// paper.
+// The rate is (e^x + d)/(1 + e^x), where x is the epsilon of f, and d is f.Delta. For d = 0, the rate is 1/(1
+// + e^-x), the formula of the paper.
 func AttackSuccess(f Figure) float64 { return success(opaque.Open(f.mu), f.Delta) }
 
 func success(epsilon, delta float64) float64 {

@@ -23,7 +23,7 @@ func Write(out io.Writer, counts [][]int64, describe Describe) error {
 	return file.Write(out, table.CSV)
 }
 
-// Read reads the result of Write. The slice bins holds the number of bins of each column.
+// Read reads the counts that [Write] wrote. The slice bins holds the number of bins of each column.
 func Read(file io.Reader, bins []int) ([][]int64, error) {
 	lines, err := csv.NewReader(file).ReadAll()
 	if err != nil {

@@ -33,9 +33,9 @@ const (
 )
 
 // Fit returns a config for t with the least noise that fits a budget (see [aggregate.LeastNoise]). For MStab,
-// it tries Laplace and Gaussian noise, unless t.Noise is set. For SVT, it tries several ratios B1/B2. Of
-// these configs, Fit returns the one that answers at the smallest distance (see Task.Success). If no noise
-// fits any config, the error matches ErrNoFit.
+// Fit tries Laplace and Gaussian noise, unless t.Noise is set. For SVT, Fit tries several ratios of the noise
+// scales B1 and B2. Of several configs, Fit returns the config that answers at the smallest distance (see
+// Task.Success). If no noise fits any config, the error matches ErrNoFit.
 func Fit(t Task, least aggregate.LeastNoise) (Config, error) {
 	if t.Success == 0 {
 		t.Success = 0.95

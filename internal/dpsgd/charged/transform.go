@@ -74,9 +74,10 @@ func (t *Transform) Releasable() bool {
 }
 
 // Apply computes the features of every row of set. The features of a row depend only on this row. The
-// argument `workers` must be at least 1 and does not change the result. Equal images get equal features from
-// Apply and [Prepare], to the last bit on machines with the same processor. Images of another size than the
-// training images give a [*ShapeError]. Pixels that are not finite are an error.
+// argument `workers` must be at least 1 and does not change the result. Apply and [Prepare] compute equal
+// features for equal images. On machines with the same processor, the features are equal to the last bit.
+// Images of another size than the training images give a [*ShapeError]. Pixels that are not finite are an
+// error.
 func (t *Transform) Apply(ctx context.Context, set dataset.Set, workers int) (blas32.General, error) {
 	packed, err := t.pack(ctx, set, Config{Workers: workers})
 	if err != nil {

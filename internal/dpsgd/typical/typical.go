@@ -108,7 +108,7 @@ func (a *Account) Figures() (f Figures, err error) {
 	return f, nil
 }
 
-// Figures holds the private, uncharged figures of the first seed.
+// Figures holds the Bayesian figures of the first seed. The figures are private and not charged.
 type Figures struct {
 	OfTypical []bayes.Figure `json:"bayes,omitempty"`
 }

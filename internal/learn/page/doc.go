@@ -8,12 +8,11 @@
 // a command that prints these numbers. The program in folder wasm makes this package available to browsers.
 //
 // Probabilities, noise and epsilons come from accountant and from the packages that run the mechanisms. Only
-// broken variants are computed in this package.
+// broken variants of mechanisms are computed in this package.
 //
 // # The texts
 //
-// The text of a chapter (claim, misconception, exercises with solutions) is in the file of the chapter's
-// trace, in folder text of package learn.
+// The text of a chapter (claim, misconception, exercises with solutions) is in text/NAME.md of package learn.
 //
 // # Adding a chapter
 //
@@ -22,5 +21,5 @@
 //
 // # Caveats
 //
-// A picture shows votes and noise. It is for teaching only and must not be released.
+// A picture shows votes and noise. Pictures are for teaching only and must not be released.
 package page

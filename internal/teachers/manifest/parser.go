@@ -119,7 +119,7 @@ func (p *parser) names() []string {
 
 func (p *parser) array(element func()) { p.list('[', ']', element) }
 
-// raw reads a string and returns it with quotes and escapes, valid until the next call.
+// raw reads a string and returns the string with quotes and escapes. The result is valid until the next call.
 func (p *parser) raw() (quoted []byte) {
 	p.expect('"')
 	b := append(p.buf[:0], '"')

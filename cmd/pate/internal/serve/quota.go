@@ -75,7 +75,7 @@ func (f *serveFlags) quotaTerms(cmd *cobra.Command, t online.Terms) (online.Term
 	return t, nil
 }
 
-// voters reads the rows of a run. Private rows may have another path than at the start of the run.
+// voters reads the rows of a run. A path of private rows in the flags replaces the path in t.
 func (f *serveFlags) voters(t online.Terms) (*online.Voters, error) {
 	private := t.Rows.Private
 	if f.quota.rows.Private != "" {

@@ -25,7 +25,7 @@ type FolderRun[T any] struct {
 	// Data returns the hash of the data. Do calls Data before Run, unless --seed is given.
 	Data func() [32]byte
 
-	// Run computes the results, Write writes them to the folder, and Read reads the results of a complete
+	// Run computes the results. Write writes the results to the folder. Read reads the results of a complete
 	// run.
 	Read  func(dir string) (T, error)
 	Run   func(run.Folder) (T, error)

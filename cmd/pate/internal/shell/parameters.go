@@ -296,8 +296,8 @@ func CheckAccountant(name string) error {
 	return If(!known, "--accountant %s: no such accountant; there are %s", name, strings.Join(AccountantNames(), ", "))
 }
 
-// Targets parses the values of --epsilon, which are separated by commas, distinct, finite and above 0. The
-// result is in ascending order.
+// Targets parses the values of --epsilon, which are separated by commas. The values must be distinct, finite
+// and above 0. Targets returns the values in ascending order.
 func Targets(text string) ([]float64, error) {
 	var targets []float64
 	for word := range strings.SplitSeq(text, ",") {
