@@ -107,7 +107,7 @@ func (c *Conversion) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Epsilon converts a Rényi divergence >= 0 at an order above 1 to an epsilon at delta in [0, 1).
+// Epsilon returns the epsilon at delta in [0, 1) for a Rényi divergence >= 0 at an order above 1.
 func (c Conversion) Epsilon(order, divergence, delta float64) (float64, error) {
 	switch {
 	case c != Improved && c != Classic:

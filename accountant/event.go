@@ -11,16 +11,17 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// An Event describes one private computation: the mechanism, its parameters and the number of runs. It is
-// plain data without behaviour. An accountant computes its cost, and an auditor can compute the cost again
-// later. The set of event types is closed, and the meaning of a field never changes. If an accountant does
-// not support an event, it returns an error that matches ErrUnsupportedEvent.
+// An Event describes one private computation: the mechanism, its parameters and the number of runs. An
+// accountant computes the cost of an event. The set of event types is closed, and the meaning of a field
+// never changes. If an accountant does not support an event, it returns an error that matches
+// ErrUnsupportedEvent.
 //
-// A noise multiplier is the noise standard deviation (Gaussian) or scale (Laplace) divided by the sensitivity
-// under the relation of the account. The noise of PATE events is relative to one vote. PATE events assume
-// that one record changes at most one teacher, and so at most one vote of a query, under either relation.
+// A noise multiplier is the standard deviation (Gaussian) or scale (Laplace) of the noise, divided by the
+// sensitivity. The sensitivity depends on the relation of the account. For PATE events, noise is in units of
+// one vote. PATE events assume that one record changes at most one teacher, under either relation. So one
+// record changes at most one vote of a query.
 //
-// An Event has no JSON form of its own. Use MarshalEvent, UnmarshalEvent or a Schedule, not encoding/json.
+// An Event has no JSON form of its own. Use MarshalEvent, UnmarshalEvent or a Schedule.
 type Event interface {
 	row() row
 }

@@ -201,7 +201,7 @@ func (e ExponentialMechanism) curve() curve                 { return boundedRang
 func (e ExponentialMechanism) guarantee() (guarantee, bool) { return guarantee{e.Epsilon, 0}, true }
 func (e ExponentialMechanism) pair() (pld.Pair, error)      { return pld.BoundedRange(e.Epsilon), nil }
 
-// rho returns the smaller of the zCDP bounds by bounded range (Cesar, Rogers 2021) and by pure privacy.
+// rho returns the smaller zCDP bound, from bounded range (Cesar, Rogers 2021) or from pure privacy.
 func (e ExponentialMechanism) rho() float64 {
 	return math.Min(gaussianRho(e.Epsilon/2), pureRho(e.Epsilon))
 }

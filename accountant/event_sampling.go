@@ -233,8 +233,8 @@ func (TruncatedPoisson) row() row {
 }
 
 // flatten charges PoissonSampled and e.Failure(). Let S be the sample without the differing record. If S has
-// fewer than MaxBatch records, no batch of either neighbour is truncated. For each such S, the cost of
-// PoissonSampled bounds the divergence. By joint convexity, the mixture over all such S has the same bound.
+// fewer than MaxBatch records, no batch is truncated, with or without this record. For each such S, the cost
+// of PoissonSampled bounds the divergence. By joint convexity, this cost also bounds the mixture over such S.
 func (e TruncatedPoisson) flatten(t *terms, count int64) {
 	if t.rel == ReplaceOne {
 		t.refuse(e, poissonNeedsAddRemove)

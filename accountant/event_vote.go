@@ -167,7 +167,7 @@ func (e LNMax) attained(s *pld.Sum, n int64) (dominating bool) {
 	return false
 }
 
-// tieOdds returns log((1+p)/(1-p)) for the mass p = e^logP of a tie.
+// tieOdds returns log((1+p)/(1-p)) for a tie of probability p = e^logP.
 func tieOdds(logP float64) float64 { return 2 * math.Atanh(math.Exp(logP)*(1-1e-14)) }
 
 func normalOdds(a float64) float64 { return mathx.LogNormalCDF(a) - mathx.LogNormalCDF(-a) }

@@ -113,8 +113,8 @@ func answersCap() Parameter {
 		Default: func(queries int) float64 { return float64(queries) }, DefaultDoc: "as many as queries"}
 }
 
-// CheckValues returns an error for an unknown parameter or a value out of range. CheckValues also returns
-// an error if a parameter and its alternative (Instead) both have a value.
+// CheckValues returns an error for an unknown parameter or a value out of range. It also refuses values for
+// both a parameter and its alternative (Instead).
 func (d Description) CheckValues(s Setting) error {
 	for name, v := range s.Values {
 		p, ok := d.Parameter(name)

@@ -116,7 +116,8 @@ func (m *InteractiveGNMax) predict(query uint64, h Histogram) (prediction, error
 	return p, nil
 }
 
-// lead returns the largest excess of a count over its prediction. A moved vote changes it by at most 1.
+// lead returns the largest excess of a count over its prediction. One moved vote changes the lead by at most
+// 1.
 func (p prediction) lead(counts []int64) int64 {
 	lead := counts[0] - p.votes[0]
 	for j, n := range counts {

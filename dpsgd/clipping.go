@@ -33,7 +33,8 @@ type Clipping struct {
 // The fraction is the noisy count of records with |g| <= C, divided by the expected batch size. Config.Event
 // includes the cost of the count. C starts at Config.ClipNorm.
 type Adaptive struct {
-	// Quantile is the desired fraction of unclipped records, in (0, 1). At 0 the clip norm is constant.
+	// Quantile is the desired fraction of unclipped records, in (0, 1). If Quantile is 0, the clip norm is
+	// constant.
 	Quantile     float64 `json:"quantile,omitzero"`
 	LearningRate float64 `json:"learning_rate,omitzero"` // speed of the change of C, in (0, 10]
 	// CountNoise, in [2^-10, 2^20], is the standard deviation of the noise on the count. A step is

@@ -45,9 +45,9 @@ type Config struct {
 	Records int `json:"records,omitzero"`
 	// Workers is the number of goroutines, by default GOMAXPROCS. The result does not depend on Workers.
 	Workers int `json:"-"`
-	// Checkpoint names a file, with mode 0600, for the state of the run. By default there is no file. To
-	// resume an interrupted run without another charge, call Train again with the recorded reservation (see
-	// ledger.Run). The interruption does not change the result. The file is as secret as the data.
+	// Checkpoint is the path of a file for the state of the run, with mode 0600. By default there is no file.
+	// After an interruption, call Train with the recorded reservation (see ledger.Run). Train then resumes
+	// without another charge, and gives the same result. The file is secret, like the data.
 	Checkpoint      string `json:"-"`
 	CheckpointEvery int    `json:"-"` // steps between two checkpoints; default a twentieth of Steps
 	// NonPrivate trains without noise. NoiseMultiplier must then be zero, and ClipNorm may be +Inf. The event

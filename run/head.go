@@ -33,7 +33,7 @@ func target(path string) string {
 	return path // the link is broken, so opening it fails
 }
 
-// Keys returns the paths of the keys of unfinished runs on the ledger at path.
+// Keys returns the paths of key files for unfinished runs on the ledger at path.
 func Keys(path string) ([]string, error) {
 	beside, err := os.ReadDir(filepath.Dir(path))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -31,13 +31,13 @@ type GateConfig struct {
 // on the data. A second try after a refusal, with another Cost, is a second mechanism and needs a second
 // charge.
 
-// Gate runs a mechanism only on data on which its privacy cost is small, and charges this small cost
-// (generalised propose-test-release; Redberg, Zhu, Wang 2023).
+// Gate runs a mechanism only on data with a small privacy cost, and charges this small cost (generalised
+// propose-test-release; Redberg, Zhu, Wang 2023).
 //
-// Let M be a mechanism with fixed parameters. A data set D is good if, for every neighbour D', the Rényi
-// divergence D_a(M(D)||M(D')) of every order a is at most the curve of Cost. The distance of D is the number
-// of records that must change to reach a data set that is not good. If D is not good, its distance is 0. M
-// runs if the distance passes the noisy test of [MStab].
+// Let M be a mechanism with fixed parameters. A data set D is good if D_a(M(D)||M(D')) is at most the curve
+// of Cost, for every neighbour D' and order a. Here D_a is the Rényi divergence. The distance of D is the
+// least number of changed records that makes D not good. If D is not good, its distance is 0. If the distance
+// passes the noisy test of [MStab], M runs.
 type Gate struct {
 	test      *MStab
 	cost      accountant.Event
@@ -112,13 +112,12 @@ type PTRConfig struct {
 	Delta       float64 // probability that the test passes if the local sensitivity exceeds Bound; [1e-15, 1/4]
 }
 
-// PTR releases a real function with noise for a proposed local sensitivity (propose-test-release; Dwork, Lei
-// 2009). PTR is a [Gate] around a Laplace mechanism. A data set is good if its local sensitivity is at most
-// Bound. Then the value differs by at most Bound between this data set and its neighbours. PTR is (Epsilon +
-// TestEpsilon, Delta)-differentially private.
+// PTR releases a real function with noise for a proposed bound on the local sensitivity
+// (propose-test-release; Dwork, Lei 2009). PTR is a [Gate] around a Laplace mechanism. A data set is good if
+// its local sensitivity is at most Bound. PTR is (Epsilon + TestEpsilon, Delta)-differentially private.
 //
-// The value is rounded to multiples of a unit of at most Bound/2^20. Rounding can add one unit to a
-// difference. So the discrete Laplace noise is for a sensitivity of floor(Bound/unit) + 1 units.
+// The value is rounded to multiples of a unit of at most Bound/2^20. Rounding can raise a difference by one
+// unit. So the discrete Laplace noise is for a sensitivity of floor(Bound/unit) + 1 units.
 type PTR struct {
 	cfg         PTRConfig
 	gate        *Gate

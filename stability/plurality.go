@@ -27,17 +27,17 @@ const (
 
 const maxCount = 1 << 40
 
-// Plurality returns the class with the most votes, and its distance to instability: the largest k such that
-// no k changes give another winner. The lowest index wins a tie. Abstentions are not counted. Let a be the
-// winner, g_j = counts[a] - counts[j], and g the least g_j over j != a. The distance is
+// Plurality returns the class with the most votes, and its distance to instability. The distance is the
+// largest k such that no k changes give another winner. The lowest index wins a tie. Abstentions are not
+// counted. Let a be the winner, g_j = counts[a] - counts[j], and g the least g_j. With minima over j != a,
+// the distance is
 //
 //	               LowestIndex                       AnyTies
 //	VoteMoves      min_j floor((g_j - [j < a])/2)    max(0, floor((g - 1)/2))
 //	VoteAppears    min_j (g_j - [j < a])             max(0, g - 1)
 //
-// with minima over j != a. A vote that moves from a to j lowers g_j by 2. Every other change lowers g_j by at
-// most 1. Class j wins when g_j <= -1, or when g_j <= 0 and j < a. Tests compare the table with a search of
-// all histograms of up to 8 votes and 4 classes.
+// A vote that moves from a to j lowers g_j by 2. Every other change lowers g_j by at most 1. If j < a, class
+// j wins when g_j <= 0. Otherwise class j wins when g_j <= -1.
 func Plurality(counts []int, change Change, ties Ties) (winner int, distance int64, err error) {
 	// The distance has two properties: it differs by at most 1 between neighbours, and it is 0 for two
 	// neighbours with different winners. Under VoteMoves, g/2 lacks the second property. Both g and g - 1

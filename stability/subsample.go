@@ -47,11 +47,11 @@ func SubsampleAggregate[D any, T comparable](ctx context.Context, session *Sessi
 	return session.Ask(question, winner, int64(moves/split.overlap))
 }
 
-// SubsampleMedian releases the median of the values of f on disjoint parts of the data, with noise for its
+// SubsampleMedian releases the median of the values of f on disjoint parts of the data. The noise is for
 // smooth sensitivity (Nissim, Raskhodnikova, Smith 2007, section 4). One record changes one value. If f
-// abstains, its value is SmoothMedianConfig.Low. The number of models must be odd. The reservation r must be
-// unused, and must charge exactly m.Event() under a relation for which split is valid. Otherwise
-// SubsampleMedian fails before it calls f.
+// abstains, its value is SmoothMedianConfig.Low. The number of parts must be odd. The reservation r must be
+// unused, and must charge exactly m.Event(). Its relation must be valid for split. Otherwise SubsampleMedian
+// fails before it calls f.
 func SubsampleMedian[D any](ctx context.Context, m *SmoothMedian, r *ledger.Reservation, key rng.Key, data []D, split Split,
 	f func(ctx context.Context, part []D) (answer float64, ok bool)) (float64, error) {
 	if split.overlap != 1 || split.Models()%2 == 0 {

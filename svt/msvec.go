@@ -10,7 +10,7 @@ import (
 )
 
 // MSvecConfig holds the parameters of an [MSvec]. No parameter has a default. [CalibrateMSvec] computes
-// parameters, and [PrintedMSvec] the parameters of the literature, for comparison.
+// parameters. [PrintedMSvec] returns the parameters of the literature, for comparison.
 type MSvecConfig struct {
 	Lambda    float64 // scale of the threshold noise, in records; query noise has scale 2 Lambda; [2^-8, 2^39]
 	Threshold int64   // for the distance, in records; [0, 2^50]

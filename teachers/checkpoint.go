@@ -65,8 +65,7 @@ func (c *checkpoint) head(t int) []byte {
 	return b
 }
 
-// bind returns a keyed hash of header, queries and teacher t's data. Without the key, the hash reveals
-// nothing.
+// bind returns a keyed hash of header, queries and share. Without the key, the hash reveals nothing.
 func (c *checkpoint) bind(t int, share Dataset) []byte {
 	h := sha256.New()
 	h.Write(c.head(t))

@@ -24,7 +24,7 @@ type DPSGD struct {
 	// Config configures the training. Workers is by default 1, because teachers train in parallel.
 	Config dpsgd.Config
 	// Epsilon and Delta are the budget of one teacher for adding or removing a record. Fit refuses a training
-	// that exceeds the budget. Both fields are ignored if Config.NonPrivate is set.
+	// that exceeds the budget. If Config.NonPrivate is set, Fit ignores the budget.
 	Epsilon, Delta float64
 }
 

@@ -58,8 +58,8 @@ type Reproducible interface {
 	Reproducible() bool
 }
 
-// Validate refuses a malformed matrix, NaN or infinite features, labels outside [0, Classes), fewer than 2 or
-// more than [votes.MaxClasses] classes, and a number of labels other than X.Rows.
+// Validate refuses fewer than 2 or more than [votes.MaxClasses] classes, and labels outside [0, Classes). The
+// matrix X must pass [CheckMatrix], and Y must have one label per row.
 func (d Dataset) Validate() error {
 	switch {
 	case d.Classes < 2 || d.Classes > votes.MaxClasses:

@@ -23,7 +23,7 @@ type header struct {
 	Delta    float64             `json:"delta"`
 	Mode     Mode                `json:"mode"`
 	// Accountant, Conversion and Orders determine the epsilon of every line. If Default is true, mode
-	// Reserved also searches between these orders.
+	// Reserved also tries orders between Orders.
 	Accountant   accountant.Method     `json:"accountant"`
 	Conversion   accountant.Conversion `json:"conversion"`
 	Orders       []order               `json:"orders"`

@@ -109,9 +109,9 @@ func (l *Ledger) usable() error {
 	return nil
 }
 
-// Reserve adds e to all earlier reservations, writes an entry to disk, and returns the reservation. A total
-// above the budget gives a *BudgetError. In mode Reserved, a call after the first use gives ErrSealed. After
-// these errors nothing is spent. After a failed write, this call and all later calls return ErrBroken.
+// Reserve adds e to all earlier reservations, writes an entry to disk, and returns the reservation. If the
+// total exceeds the budget, Reserve returns a *BudgetError. After a *BudgetError or [ErrSealed], nothing is
+// spent. After a failed write, this and all later calls return ErrBroken.
 //
 // If Config.Run is set, the first calls return the entries of the opened file, in order and without a charge.
 // The events of these calls must equal the recorded events.

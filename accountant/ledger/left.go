@@ -247,7 +247,7 @@ func (l *Ledger) overBudget(epsilon float64, charges ...*charge) error {
 	}
 }
 
-// Try returns the error that reserving new events would return now. It charges and writes nothing.
+// Try returns the error that ReserveBatch would return for new events. It charges and writes nothing.
 func (l *Ledger) Try(events ...accountant.Event) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

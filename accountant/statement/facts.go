@@ -49,7 +49,7 @@ func (opt Options) paid() (files []File, err error) {
 	return append(files, opt.Files...), nil
 }
 
-// Share is the accuracy of a released model on a group of public rows with a known class.
+// Share counts the right predictions of a released model on a group of public rows with known classes.
 type Share struct {
 	Of    string `json:"of"` // such as "all rows" or "class yes"
 	Rows  int    `json:"rows"`

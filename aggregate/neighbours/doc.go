@@ -4,8 +4,8 @@
 // the units for each question. The K nearest units of the sample vote, and the noisy argmax is released.
 //
 // With [NearestQuestions], each unit votes at its nearest questions. The number of these questions is Votes.
-// The count of every question and class is released with noise. Lin et al. 2024 (Private Evolution,
-// nearest-neighbour histogram) rank synthetic images by such counts, with one vote per record.
+// The count of every question and class is released with noise. Private Evolution (Lin et al. 2024) ranks
+// synthetic images by such counts, with one vote per record.
 //
 //	config := neighbours.NearestQuestionsConfig{Votes: 8, Sigma: 6, Questions: 1000}
 //	m, err := neighbours.NewNearestQuestions(config)
@@ -16,46 +16,44 @@
 // # Units
 //
 // A unit with any number of rows has one vote at a question. The vote is the class of the unit's nearest row.
-// If two rows, units or questions are equally near, the earlier one wins; the order of units is the order of
-// their first rows. Distances are Euclidean, in float32. No bit of a distance depends on other private rows,
-// because each scalar product depends only on its two rows ([github.com/pate-go/pate/internal/kernel]).
-// List the units by distance to a question. Then removing a unit keeps the order of all others in the list.
+// If two rows, units or questions are equally near, the earlier one wins. Units are in the order of their
+// first rows. Distances are Euclidean, in float32. Every bit of a distance depends only on its two rows (see
+// [github.com/pate-go/pate/internal/kernel]). So removing a unit keeps the order of all other units by
+// distance to a question.
 //
 // # Guarantee
 //
-// Neighbouring data sets differ by one added or removed unit, so the number of units is private. The
-// noise and the events do not depend on the number of units. The questions and the parameters of a
-// mechanism are public and fixed before the first answer. Choose parameters from a declared number of
-// units, not from the true number.
+// Neighbouring data sets differ by one added or removed unit, so the number of units is private. The noise
+// and the events do not depend on this number. The questions and the parameters of a mechanism are public and
+// fixed before the first answer. To choose parameters, use a declared number of units, not the true number.
 //
-// For KNearest, let S be the sample without unit u, listed by distance to the question. Let h(S) be the
-// vote counts of the first K units in S. A vote for class c adds the basis vector e_c. Adding u inserts
-// one element into S. At most one other element leaves the first K. Adding u changes h(S) by v(S). If u is
-// not among the first K, v(S) = 0. If u with class b replaces a unit with class a, v(S) = e_b - e_a. If S
-// has fewer than K units, v(S) = e_b. At most two counts change, each by one. So the L2 sensitivity is at
-// most sqrt(2), as for [accountant.GNMax]. With sampling probability q and noisy argmax M, the output has
+// For KNearest, let S be the sample without unit u, listed by distance to the question. Let h(S) be the vote
+// counts of the first K units in S. Let e_c be the counts of a single vote for class c. Adding u changes h(S)
+// by a vector v(S). If u is not among the first K, v(S) = 0. If u with class b replaces a unit with class a,
+// v(S) = e_b - e_a. If S has fewer than K units, v(S) = e_b. At most two counts change, each by one. So the
+// L2 sensitivity is at most sqrt(2), as for [accountant.GNMax]. Let q be the sampling probability, and M the
+// noisy argmax. The output has
 //
 //	distribution with u     = E_S[ (1-q) M(h(S)) + q M(h(S)+v(S)) ]
 //	distribution without u  = E_S[ M(h(S)) ]
 //
-// S has the same distribution in both, because units are drawn independently. Hockey-stick divergences and
-// moments of the likelihood ratio are jointly convex. So in both directions the divergence is at most the
-// average over S of the divergence between (1-q) Q + q P and Q, where (P, Q) = (M(h+v), M(h)). The pair of
-// distributions of the noisy counts dominates (P, Q), because the argmax is post-processing. A pair with
-// two changed counts dominates a pair with one, because ignoring a count is post-processing. A pair that
-// dominates (P, Q) also dominates after sampling (Zhu, Dong, Wang 2022, Theorem 11). So the event of a
-// question is PoissonSampled{q, GNMax{Sigma}}. The events of the questions compose because each question
-// has its own sample. One sample for all questions would cost more.
+// S has the same distribution in both lines, because units are drawn independently. Let (P, Q) = (M(h+v),
+// M(h)). Hockey-stick divergences and moments of the likelihood ratio are jointly convex. So in both
+// directions the divergence is at most the average over S of the divergence between (1-q) Q + q P and Q.
 //
-// For NearestQuestions, the votes of a unit depend only on this unit and on public rows. Each unit has V
-// votes (the parameter Votes). Adding a unit raises V counts by one, each at a different question. The
-// counts have independent noise. So the release costs as much as V releases of one count with sensitivity
-// 1: Repeated{DiscreteGaussian{Sigma, 1}, V}, for any number of questions. Labels and other functions of
-// the released counts have no extra cost. Silos may cast the votes of their own units (Cast), because
-// votes of disjoint units add up. If up to g silos may count the same unit, Group{g} charges for g units.
+// The argmax is post-processing, so the pair of noisy counts dominates (P, Q). A count may be ignored, so a
+// pair with two changed counts dominates a pair with one. Domination also holds after sampling (Zhu, Dong,
+// Wang 2022, Theorem 11). So the event of a question is PoissonSampled{q, GNMax{Sigma}}. The events of the
+// questions compose, because each question has its own sample.
 //
-// Replacing a unit may change twice as many counts as adding a unit, so a ledger with the relation
-// replace_one is refused.
+// For NearestQuestions, the votes of a unit depend only on this unit and on public rows. Let V be the
+// parameter Votes. Adding a unit raises V counts by one, each at a different question. The counts have
+// independent noise. So the event of the release is Repeated{DiscreteGaussian{Sigma, 1}, V}, for any number
+// of questions. Functions of the released counts, such as labels, have no extra cost. Each silo may cast the
+// votes of its own units ([Cast]), because votes of disjoint units add up. If up to g silos may count the
+// same unit, Group{g} charges for g units.
+//
+// A ledger with the relation replace_one is refused, because replacing a unit may change 2V counts.
 //
 // # Caveats
 //

@@ -215,8 +215,8 @@ func apply[T float32 | float64](decay, shrink float64, parameters []T, gradient 
 	return finite
 }
 
-// Average replaces each average[j] by decay average[j] + (1-decay) parameters[j]. If average starts as a copy
-// of the initial parameters, one call per step gives the exponential moving average of the parameters.
+// Average replaces each average[j] by decay average[j] + (1-decay) parameters[j]. For an exponential moving
+// average, start with a copy of the parameters, and call Average once per step.
 func Average[T float32 | float64](average []float64, parameters []T, decay float64) {
 	for j, p := range parameters {
 		average[j] = decay*average[j] + (1-decay)*float64(p)

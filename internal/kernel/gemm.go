@@ -21,7 +21,7 @@ const (
 	dotCols       = 16
 	packedDotCols = 12
 	dotRows       = 128
-	// From packFrom rows on, a copied panel of the right factor is faster than the right factor in place.
+	// packFrom is the number of rows from which copied panels of the right factor save time.
 	packFrom = 64
 	// placeTo is the number of rows up to which AddATB copies no factor.
 	placeTo = 256

@@ -120,7 +120,7 @@ func stage5(y, x, roots []complex128, s, step int) {
 	}
 }
 
-// unitRoots returns e^{-2 pi i k/n} for k < n/2, for a multiple n of 4. The errors are below 0.75 * 2^-53.
+// unitRoots returns e^{-2 pi i k/n} for k < n/2, with errors below 0.75 * 2^-53. n must be a multiple of 4.
 func unitRoots(n int) []complex128 {
 	w := make([]complex128, n/2)
 	block := 1 // fine roots, then every block-th root

@@ -138,8 +138,8 @@ func GoldenSection(f func(float64) float64, lo, hi float64) (x, fx float64) {
 	return b, fb
 }
 
-// Bisect finds the smallest float64 in [lo, hi] for which f is true. The result is too large by at most
-// 2^-200 (hi-lo). The function f must be false at lo, true at hi, and switch once.
+// Bisect returns the smallest x in [lo, hi] for which f is true, or up to 2^-200 (hi-lo) more. The function f
+// must be false at lo, true at hi, and must switch once.
 func Bisect(f func(float64) bool, lo, hi float64) float64 {
 	_, hi = Halve(200, f, lo, hi)
 	return hi

@@ -13,13 +13,12 @@
 //		math.Log(a) => 2*math.Log(a)
 //
 // The name in parentheses is a declaration: a function, Type.Method, constant, variable or type. The next
-// line replaces an expression or statement in this declaration. Code is compared token by
-// token, so white space and comments do not matter. "#2" after an expression selects the second of equal
-// expressions. An empty replacement removes a statement. A mutation may have several replacements and its own
-// "test:" line.
+// line replaces an expression or statement there. White space and comments do not matter. "#2" after an
+// expression selects the second of equal expressions. An empty replacement removes a statement. A mutation
+// may have several replacements and its own "test:" line.
 //
-// Mutations use an overlay of the go command, so no file of the tree changes. A mutation "survives" if no
-// test fails: a test is missing, or the line protects nothing.
+// Mutations use an overlay of the go command, so no file of the tree changes. If no test fails, the mutation
+// "survives": a test is missing, or the line protects nothing.
 package main
 
 import (

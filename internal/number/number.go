@@ -22,7 +22,7 @@ func Digits(x float64, digits int) string { return strconv.FormatFloat(x, 'g', d
 // DigitsUp returns the least number >= x with the given number of significant digits, at most 15.
 func DigitsUp(x float64, digits int) string { return Digits(Up(x, digits), digits) }
 
-// DigitsDown returns the largest number <= x with the given number of significant digits, at most 15.
+// DigitsDown rounds x down to the given number of significant digits, at most 15.
 func DigitsDown(x float64, digits int) string { return Digits(-Up(-x, digits), digits) }
 
 // Up is like [DigitsUp] but returns a float64. The result is at least x.

@@ -45,7 +45,6 @@ func limit(name, doc string, most, usual float64) aggregate.Parameter {
 	return p
 }
 
-// numberOfTeachers describes the parameter teachers: a public number, which may be 0 if all noise is given.
 func numberOfTeachers() aggregate.Parameter {
 	p := limit("teachers", "number of teachers; needed unless the noise is given", 1<<40, 0)
 	p.Min, p.Default, p.DefaultDoc = 0, func(int) float64 { return 0 }, "0"

@@ -98,7 +98,6 @@ func (v *Voters) checkUnits(path string, key rng.Key, recorded bool) error {
 	return nil
 }
 
-// quotaVotes answers questions by votes of private units.
 type quotaVotes struct {
 	session *quota.Session
 	sample  quota.Sample

@@ -17,7 +17,7 @@ type Question struct {
 	Radius float64   // largest distance of a row that may vote
 }
 
-// Answer holds the noisy counts of a question, and the label by these counts.
+// Answer holds the noisy counts of a question, and the resulting label.
 type Answer struct {
 	Label  int     // class with the most noisy votes, the lowest in a tie; or aggregate.NoLabel if declined
 	Counts []int64 // noisy votes of each class

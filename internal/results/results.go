@@ -156,9 +156,9 @@ func (f Folder) Sweep() {
 	}
 }
 
-// Settle sets the modification times of all public files to the same time, because different times would
-// reveal running times on private rows. It also removes the permissions of other users from private files.
-// The result some is true if public files exist.
+// Settle gives all public files the same modification time. Different times would reveal running times on
+// private rows. Settle also removes the permissions of other users from private files. If public files exist,
+// some is true.
 func (f Folder) Settle() (some bool, err error) {
 	now := time.Now().Truncate(time.Second)
 	err = settle(f.Public(), func(path string, e fs.DirEntry) error {

@@ -168,7 +168,7 @@ func (s Search) wait(ctx context.Context, began time.Time) error {
 	}
 }
 
-// progress is the state of a search on disk. The output of the best run is written before the state.
+// progress is the stored state of a search. The output of the best run is written before the state.
 type progress struct {
 	ID   string `json:"id"`
 	Done int64  `json:"done"` // number of finished runs

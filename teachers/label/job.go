@@ -200,7 +200,7 @@ func (j *job) result(ctx context.Context, book *ledger.Ledger, done run.Done) (R
 	return result, result.Charged(ctx, book, j.account, e)
 }
 
-// Charged sets Account, Epsilon, Delta, Claim, Lack, By and Left from the ledger and the labels' event.
+// Charged sets Account, Epsilon, Delta, Claim, Lack, By and Left from the ledger and the event e.
 func (r *Result) Charged(ctx context.Context, book *ledger.Ledger, account ledger.Config, e accountant.Event) error {
 	own, err := accountant.Epsilon(ctx, account.Method(), account.Relation, account.Delta, e)
 	if err != nil {
@@ -219,8 +219,9 @@ func (r *Result) Charged(ctx context.Context, book *ledger.Ledger, account ledge
 	return nil
 }
 
-// Stage returns the labels of c as one stage of a run. The returned function computes the Result after the
-// run. No other run may use the ledger. All noise in Setting must be set. Stage ignores Ledger and Expect.
+// Stage returns a stage of a run that releases the labels of c. After the run, the returned function computes
+// the Result. No other run may use the ledger. All noise in c.Setting must be set. Stage ignores c.Ledger and
+// c.Expect.
 func Stage(ctx context.Context, c *Config) (run.Stage, func(*run.Session, run.Done) (Result, error)) {
 	j := &job{}
 	ready := func() (err error) {

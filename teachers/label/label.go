@@ -23,9 +23,9 @@ import (
 // Config describes the labels, the mechanism and the budget.
 type Config struct {
 	Ledger string // path of the ledger, created if missing; required
-	// Account configures a new ledger. Run, Data and Noise are ignored. If the ledger exists, Waived must
-	// equal the ledger's. In mode Reserved, an empty Accountant selects the tightest accountant. In mode
-	// Filter, a FailureDelta of 0 becomes Delta/2 if the mechanism has a failure probability.
+	// Account configures a new ledger. Run, Data and Noise are ignored. Waived must equal the value of an
+	// existing ledger. In mode Reserved, an empty Accountant selects the tightest accountant. In mode Filter,
+	// if the mechanism has a failure probability, a FailureDelta of 0 becomes Delta/2.
 	Account ledger.Config
 	Expect  Expect // required properties of an existing ledger
 	Out     string // path of the labels; the extension determines the [Form]; required

@@ -320,8 +320,8 @@ func (s *Source) eachCount(ctx context.Context) iter.Seq2[[]int, error] {
 	}
 }
 
-// Load reads the labels of the chosen queries into memory, with one byte per vote for up to 127 classes, and
-// two for more.
+// Load reads the labels of the chosen queries into memory. With more than 127 classes, a vote takes two bytes
+// instead of one.
 func (s *Source) Load(ctx context.Context) (*Matrix, error) {
 	if s.opt.Counts {
 		return nil, errors.New("votes: counts do not contain the votes of single teachers")

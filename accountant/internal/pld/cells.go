@@ -23,7 +23,8 @@ type halfCell struct {
 
 func (s *halfCell) empty() bool { return math.IsInf(s.scale, -1) || !(s.mass > 0) }
 
-// cells is a pair divided at the losses off + h*grid[i]. The half cells 2i and 2i+1 make up cell i.
+// cells is a pair of distributions, divided at the losses off + h*grid[i]. Cell i consists of the half cells
+// 2i and 2i+1.
 type cells struct {
 	h, off float64
 	grid   []int

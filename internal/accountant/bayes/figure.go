@@ -1,31 +1,31 @@
 // Package bayes bounds the privacy loss of a typical record in training, by the Bayesian accountant of
-// Triastcyn and Faltings (ICML 2020). The bound is not differential privacy. So the result has a type of its
-// own, [Figure].
+// Triastcyn and Faltings (ICML 2020). The bound is not differential privacy, so the result has its own type,
+// [Figure].
 //
 // A step of DP-SGD releases a sum with Gaussian noise of standard deviation s. Let q be the sampling
-// probability. The distance d of a record is the norm of the change of the sum if this record is removed. At
+// probability. If a record is removed, the sum changes by a vector of norm d, the distance of the record. At
 // the integer order lambda, the log moment of the privacy loss is
 //
 //	K(d) = log E_{k ~ Bin(lambda+1, q)} exp((k^2 - k) d^2/(2 s^2)).
 //
-// Differential privacy uses the largest d, the clip norm. The Bayesian accountant uses the random d of a new
-// record from the data distribution. By Hölder's inequality, the log moment of T steps is at most the sum of
-// their costs c, where
+// Differential privacy uses the largest d, the clip norm. In the Bayesian accountant, d is random, for a new
+// record from the data distribution. Each step has a cost c. By Hölder's inequality, the log moment of T
+// steps is at most the sum of the costs
 //
 //	c = log(E e^(T K(d)))/T
 //
-// The unknown mean E is replaced by an upper limit from a sample. This limit is too low with probability at
-// most Failure. Then, by Markov's inequality,
+// An upper limit from a sample replaces the unknown mean E. This limit is too low with probability at most
+// Failure. By Markov's inequality,
 //
 //	eps_mu = min over lambda of (sum of c - log(delta_mu - orders x T x Failure))/lambda.
 //
 // # Guarantee
 //
 // Assume that the number of steps, the orders and Failure are fixed in advance. Assume that Config.Estimator
-// is Bernstein, and that no distance exceeds Config.Bound. Assume that, given all earlier releases, the
+// is Bernstein, and that no distance exceeds Config.Bound. Given all earlier releases, assume that the
 // distances of each step are independent draws of d for new records. Draw a record from the data
-// distribution. Then, with probability at least 1 - delta_mu over record, distances and noise, the privacy
-// loss of this record in all steps is at most eps_mu.
+// distribution. Then the privacy loss of this record in all steps is at most eps_mu with probability at least
+// 1 - delta_mu. The probability is over record, distances and noise.
 //
 // Unlike differential privacy, this guarantee is about an average over records, not about every record. A
 // Figure is the smaller of eps_mu and the epsilon of the moments accountant at delta_mu.
@@ -33,22 +33,20 @@
 // # Errors in the sources
 //
 //   - The printed estimator (equation 14) omits the factor T of the printed cost (equation 10).
-//   - The printed cost of the reverse direction is of first order in q, so the maximum of both directions has
-//     no amplification by sampling. In truth the forward direction is the larger one (Mironov, Talwar, Zhang
+//   - The printed cost of the reverse direction is of first order in q. So the maximum over the directions
+//     has no amplification by sampling. In truth the forward direction costs more (Mironov, Talwar, Zhang
 //     2019, Theorem 5). This package uses only the forward direction.
-//   - delta_mu must include the failure of the estimate at every step and every order. The authors' code
-//     includes failures at one order only, and no failures if a target epsilon is given.
-//   - The proof of composition treats the moments of a step as constants, but they depend on earlier
+//   - delta_mu must include failures of the estimate at every step and order. The authors' code includes
+//     failures at one order only, and no failures for a target epsilon.
+//   - The proof of composition treats the moments of a step as constants. But the moments depend on earlier
 //     releases. The Guarantee above excludes this dependence by assumption.
-//   - Student's t interval is valid only for normally distributed values (see [StudentT]).
 //   - The authors' notebook clips the gradient of the batch, not of each example, so its noise protects no
 //     example.
 //
 // # Caveats
 //
-//   - The guarantee does not protect outliers, which attacks target.
+//   - Attacks target outliers, which the guarantee does not protect.
 //   - Records must be exchangeable. If the model overfits, gradients of training rows and new rows differ.
-//     Compare the distances of training and test rows.
 //   - Distances and Figures are private. If settings depend on an earlier Figure, they reveal data. No later
 //     Figure includes this privacy loss.
 //   - With Bernstein and m distances, eps_mu is below the worst case only if T K(Bound) is small compared

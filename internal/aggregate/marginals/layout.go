@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// layout merges the bins of each column into groups. It is a function of public numbers and of noisy columns.
+// layout groups the bins of each column. It depends only on public numbers and noisy columns.
 type layout struct {
 	groups [][]int     // group of each bin, by column
 	sizes  []int       // number of groups, by column

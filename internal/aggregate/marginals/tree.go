@@ -21,7 +21,7 @@ type TreeConfig struct {
 	Relation accountant.Relation
 }
 
-// Tree releases pairs of columns, which are the edges of a tree, and a noisy table for each pair.
+// Tree releases pairs of columns and a noisy table for each pair. The pairs are the edges of a tree.
 type Tree struct {
 	cfg       TreeConfig
 	distances *rng.DiscreteLaplace // of scores

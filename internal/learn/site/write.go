@@ -34,8 +34,7 @@ func single(d document, script []byte) ([]byte, error) {
 	return append(out, "</script>\n"...), err
 }
 
-// WriteFolder writes an index, a page for each chapter, and course.js to dir. Input controls need JavaScript
-// in the browser.
+// WriteFolder writes an index, a page for each chapter, and course.js to dir.
 func WriteFolder(dir string, p Program) error {
 	if err := durable.MkdirAll(dir, 0o777); err != nil {
 		return err

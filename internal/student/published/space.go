@@ -23,9 +23,9 @@ func Voters(ctx context.Context, s *dataset.Schema, p dataset.Pool, rows dataset
 	return neighbours.Rows{X: points, Y: rows.Y, Units: rows.Units, Classes: len(s.Classes)}, dense.Pick(pool, asked), nil
 }
 
-// Space returns the pool p, and `rows`, as points between which distances are measured. If the data are
-// not a table, points with many coordinates are projected on the leading principal directions of the
-// pool. A point depends only on its row and on p.
+// Space returns the pool p and the rows as points, to measure distances. If the data are not a table, points
+// with many coordinates are projected on the leading principal directions of the pool. A point depends only
+// on its row and on p.
 func Space(ctx context.Context, s *dataset.Schema, p dataset.Pool, rows dataset.Set) (pool, points student.Matrix, err error) {
 	e, pool, err := extract(ctx, s, p)
 	if err != nil {

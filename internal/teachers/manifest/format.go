@@ -98,7 +98,7 @@ func CheckSilo(name string) error { return checkName("silo", name) }
 // Beside returns the path of the manifest for a votes file.
 func Beside(votes string) string { return votes + ".manifest.json" }
 
-// Load reads a manifest file. It counts the units of each silo and does not return the units.
+// Load reads a manifest file. It returns the number of units of each silo, but not the units.
 func Load(path string) (Head, []SiloInfo, error) {
 	return opener(openFile).read(context.Background(), path, func(SiloInfo, Hash) error { return nil })
 }

@@ -96,7 +96,7 @@ func (s Salt) Data(hash [32]byte) string {
 	return hex.EncodeToString(s.mac(domainData, string(hash[:])))
 }
 
-// Part returns 16 hexadecimal digits of an HMAC. They identify the part file with the given SHA-256.
+// Part returns 16 hexadecimal digits of an HMAC, which identify the part file with this SHA-256.
 func (s Salt) Part(hash [32]byte) string {
 	return hex.EncodeToString(s.mac(domainPart, string(hash[:]))[:8])
 }

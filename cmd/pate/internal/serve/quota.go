@@ -14,7 +14,6 @@ import (
 	"github.com/pate-go/pate/internal/quota"
 )
 
-// quotaFlags are the flags of --mechanism quota (see package internal/quota).
 type quotaFlags struct {
 	rows         online.Rows
 	votes, size  int

@@ -104,7 +104,6 @@ func (f *serveFlags) terms(cmd *cobra.Command, g *shell.Globals) (t online.Terms
 	return t, shell.Refuse("serve", shell.Positive(given("epsilon"), "epsilon", f.epsilon))
 }
 
-// book returns the ledger of the run.
 func (f *serveFlags) book(cmd *cobra.Command, g *shell.Globals, t online.Terms) (file run.File, err error) {
 	file = run.File{Path: t.Ledger, Warn: g.Warn, New: ledger.Config{Unit: t.Unit, Epsilon: t.Epsilon, Delta: t.Delta}}
 	if err := file.New.Relation.UnmarshalText([]byte(t.Relation)); err != nil {

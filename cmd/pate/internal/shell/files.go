@@ -59,8 +59,8 @@ func (t Target) CheckWritable() error {
 	return nil
 }
 
-// CheckReplaceable refuses a target that is not writable. It also refuses ledgers, keys and inputs. If an
-// input is a ledger, its head and id files are refused too.
+// CheckReplaceable refuses targets that are not writable, ledgers, keys, inputs, and the head and id files of
+// inputs.
 func (t Target) CheckReplaceable(inputs ...string) error {
 	for _, input := range inputs {
 		if err := t.CheckDistinct("an input of this command", input, run.HeadFile(input), run.IDFile(input)); err != nil {

@@ -46,9 +46,9 @@ func (f *VotesFlags) AddShape(cmd *cobra.Command) {
 	CompleteArgs(cmd, Files("npy", "csv", "parquet", "tsv", "txt", "gz", "zst"))
 }
 
-// Needs returns a check that votes files and the flags in names are given. The flag --classes is required,
-// unless --class-names or --counts is given or f.Named returns true. If the file *ledger does not exist,
-// --epsilon is required.
+// Needs returns a check for votes files and the flags in names. The flag --classes is also required, unless
+// --class-names or --counts is given or f.Named returns true. If the file *ledger does not exist, --epsilon
+// is required.
 func (f *VotesFlags) Needs(ledger *string, names ...string) cobra.PositionalArgs {
 	return Wants(cobra.MinimumNArgs(1), func(cmd *cobra.Command, _ []string) []string {
 		needed := slices.Clone(names)
