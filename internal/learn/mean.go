@@ -79,7 +79,7 @@ func laplaceClip(rootMoment float64, records int, epsilon float64) (clip, square
 	// Lecture notes print 4 instead of 6, because they take b^2 for the variance of Laplace noise of scale b,
 	// which is 2 b^2.
 	if !(rootMoment >= 0x1p-400 && rootMoment <= 0x1p400) || records < 1 || !(epsilon >= 0x1p-40 && epsilon <= 0x1p40) {
-		return 0, 0, fmt.Errorf("stability: no clip for root of the second moment %g, count %d and epsilon or noise multiplier %g",
+		return 0, 0, fmt.Errorf("learn: no clip for root of the second moment %g, count %d and epsilon or noise multiplier %g",
 			rootMoment, records, epsilon)
 	}
 	n := float64(records)
