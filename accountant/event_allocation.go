@@ -193,8 +193,8 @@ func (e BandedMatrix) flatten(t *terms, count int64) {
 	t.flatten(PoissonSampled{e.Probability, Gaussian{e.NoiseMultiplier}}, runs)
 }
 
-// By convexity, a RandomAllocation with K = 1 costs at most as much as one Gaussian step. Only this bound is
-// used if the order is above maxAllocationOrder or the noise multiplier is below 1/4.
+// maxAllocationOrder bounds the orders of allocationMoments. At larger orders, or with a noise multiplier
+// below 1/4, the bound is one Gaussian step. By convexity, a RandomAllocation with K = 1 costs no more.
 const maxAllocationOrder = 256
 
 // allocationMoments are log E_Q R^a and log E_Q R^(1-a) at integer orders a. R = P/Q is the likelihood ratio

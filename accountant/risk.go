@@ -159,7 +159,7 @@ type riskPoint struct {
 	Interval
 }
 
-// lowest minimises Upper over epsilon. Upper must have only one local minimum.
+// lowest minimises at(epsilon).Upper, which must have only one local minimum.
 func lowest(at func(epsilon float64) riskPoint) riskPoint {
 	const parts = 400
 	best := at(0)

@@ -34,8 +34,8 @@ type Description struct {
 	// set, a probability has an error of at most 1e-2. Chances is nil if an answer depends on more than the
 	// votes of its query.
 	Chances func(s Setting, classes int, rough bool) (Chances, error)
-	// Ahead returns the probability that a class wins under continuous noise, if the count of every rival
-	// is lower by x times the noise parameter. Ahead is nil if the mechanism may decline.
+	// Ahead returns the probability that a class wins under continuous noise. Every rival's count is lower by
+	// x times the noise parameter. Ahead is nil if the mechanism may decline.
 	Ahead func(x float64, rivals int) float64
 
 	// Laws lists output distributions by name. If Laws is nil, Mechanism.Law is the only output

@@ -142,8 +142,8 @@ func (p prediction) decide(counts, noise []int64) Answer {
 	return p.declined
 }
 
-// Law implements [Mechanism]. It uses the prediction for query 0. LogDeclined is the log probability that the
-// teachers do not answer. This probability includes answers with the student's label.
+// Law implements [Mechanism] with the prediction for query 0. LogDeclined is the log probability that the
+// teachers do not answer, with or without an answer by the student.
 func (m *InteractiveGNMax) Law(h Histogram) (Law, error) {
 	p, err := m.predict(0, h)
 	if err != nil {

@@ -9,8 +9,7 @@ import (
 	"slices"
 )
 
-// splitTable splits the units of a table by a hash of their names into private rows (70 %), pool (20 %) and
-// test rows (10 %).
+// splitTable splits units by a hash of their names: 70 % private rows, 20 % pool, 10 % test rows.
 func splitTable(t *Table, p Protocol, keep []string, declared *Ranges) (task Task, err error) {
 	// Equal rows without given units are in the same part.
 	//

@@ -97,9 +97,9 @@ func (t Task) WithoutPool() Task {
 	return t
 }
 
-// Withheld returns the reason why nothing learned with this split may be released, or "". Development and
-// FullTest treat some private rows of Literature as public. The epsilon of a run under Literature does not
-// cover what earlier runs under other protocols reveal about these rows.
+// If this split forbids the release of results, Withheld returns the reason, and otherwise "". Development
+// and FullTest treat some private rows of Literature as public. The epsilon of a run under Literature does
+// not cover what earlier runs under other protocols reveal about these rows.
 func (t Task) Withheld() string {
 	if t.Published || t.Protocol == "" || t.Protocol == Literature {
 		return ""

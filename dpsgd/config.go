@@ -56,8 +56,8 @@ type Config struct {
 	// Public holds public data, on which Metrics.Public scores the model. It may have no rows.
 	Public      Data `json:"-"`
 	PublicEvery int  `json:"-"` // steps between two evaluations; default a twentieth of Steps
-	// Observe, if not nil, is called after every step in Train's goroutine. Then the model holds the iterate
-	// of this step. Observe may read the model, but must not change the model.
+	// Observe runs after every step, in Train's goroutine. The model then holds the iterate of this step.
+	// Observe may read the model, but must not change the model.
 	Observe   func(Metrics) `json:"-"`
 	Distances Distances     `json:"-"` // private distances, measured at every step if Distances.Observe is set
 }

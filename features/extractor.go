@@ -35,8 +35,8 @@ const (
 
 func Names() []string { return []string{NameDeskewedHOG, NameHOG, NameDeskewed, NamePixels} }
 
-// For returns the name of the features that teachers and students use: a histogram of oriented gradients for
-// images of at least 8x8 pixels, and otherwise the values of the row. Handwriting is deskewed first.
+// For returns the name of the features for teachers and students. Images of at least 8x8 pixels get a
+// histogram of oriented gradients, with deskewing first for handwriting. Other rows keep their values.
 func For(kind dataset.Kind, shape dataset.Shape) string {
 	const least = 8 // smallest side of an image
 	switch {

@@ -30,7 +30,7 @@ func seal(bytes [sha256.Size]byte) *sealed { return &sealed{bytes: &bytes} }
 
 const redacted = "rng.Key(redacted)"
 
-// Inputs of HMAC start with domainIDs in Derive and domainBytes in DeriveBytes, so that the inputs differ.
+// domainIDs starts the HMAC inputs of Derive, and domainBytes the HMAC inputs of DeriveBytes.
 const (
 	domainIDs   = 1
 	domainBytes = 2
@@ -110,8 +110,8 @@ const (
 	textSeeded     = "pate-key-1:seeded:"
 )
 
-// MarshalText encodes the secret, so that a run can be resumed. Anyone who reads the text can remove the
-// noise. Write it only to a file with mode 0600.
+// MarshalText encodes the secret for a resumed run. Anyone who reads the text can remove the noise. Write the
+// text only to a file with mode 0600.
 func (k Key) MarshalText() ([]byte, error) {
 	if k.secret == nil {
 		return nil, errors.New("rng: zero Key has no text form")

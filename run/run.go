@@ -52,8 +52,8 @@ func (u Units) Check(delta float64) error {
 // UsualDelta is the largest result of DefaultDelta.
 const UsualDelta = 1e-5
 
-// DefaultDelta returns the smaller of 1/(10 n) and UsualDelta, rounded down to one significant digit.
-// The number n of units is public, or 0 if unknown.
+// DefaultDelta returns min(1/(10 n), UsualDelta), rounded down to one significant digit. Here n is the public
+// number of units, or 0 if unknown.
 func DefaultDelta(n int) float64 {
 	places, power, units := 1, int64(1), max(int64(n), 1)
 	for ; power < units; power *= 10 {

@@ -147,7 +147,7 @@ func (m *MStab) Law(distance int64) (released, failed float64) {
 	return m.oneShot.law(distance)
 }
 
-// DistanceFor returns the least distance at which an answer is released with at least the given probability.
+// DistanceFor returns the least distance with at least the given probability of a release.
 func (m *MStab) DistanceFor(probability float64) (int64, error) {
 	if !(probability >= 0 && probability <= 1-1e-12) {
 		return 0, fmt.Errorf("stability: a probability of release must be in [0, 1 - 1e-12], not %g", probability)

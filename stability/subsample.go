@@ -177,10 +177,10 @@ func Repeated(records, blocks, repetitions int, key rng.Key) (Split, error) {
 	return s, nil
 }
 
-// ByUnit assigns each record to a model by a keyed hash of the unit's name, for example a user id. So all
-// records of a unit are in one model, and the guarantee is for units. It is valid under accountant.AddRemove
-// and ReplaceOne. Under ReplaceOne the names of units are public and must not change. A record that changes
-// its unit counts as two changes.
+// ByUnit assigns each record to a model by a keyed hash of its unit's name. The guarantee is for units,
+// because one model gets all records of a unit. The split is valid under accountant.AddRemove and ReplaceOne.
+// Under ReplaceOne the names are public and must not change. A record that changes its unit counts as two
+// changes.
 func ByUnit(units []string, models int, key rng.Key) (Split, error) {
 	if err := checkSplit(len(units), key); err != nil {
 		return Split{}, err

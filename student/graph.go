@@ -280,7 +280,7 @@ func centre(soft Matrix, labels, column []int) {
 	}
 }
 
-// even reports whether counts may come from classes of equal size, by Pearson's statistic.
+// even reports whether Pearson's statistic of counts is consistent with classes of equal size.
 func even(counts []float64, total float64) bool {
 	expected, statistic := total/float64(len(counts)), 0.
 	for _, n := range counts {

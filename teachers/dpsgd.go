@@ -13,11 +13,11 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// DPSGD is softmax regression by DP-SGD. It simulates silos whose models must be private. Each teacher has
-// its own ledger in memory, with budget Epsilon and Delta, because the teachers' training data are disjoint.
+// DPSGD is softmax regression by DP-SGD. It simulates silos with private models. Each teacher has its own
+// ledger in memory, with budget Epsilon and Delta, because the teachers' training data are disjoint.
 //
-// The votes cost as much as those of other learners, because noise in training does not reduce the cost of
-// aggregation. Data that are empty or have one class give a constant model without training. All random keys
+// The votes cost as much as with other learners, because training noise does not reduce the cost of
+// aggregation. If the data are empty or have one class, the model is constant and untrained. All random keys
 // come from the teacher's random stream. So the learner is Reproducible, but its models have no privacy
 // guarantee. [Train] drops the models after voting.
 type DPSGD struct {

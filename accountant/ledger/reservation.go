@@ -26,7 +26,7 @@ type Use struct {
 	// Renyi is set if the event bounds the Rényi divergences of the mechanism, but perhaps not its privacy
 	// loss. A ledger that may use privacy loss distributions refuses such a mechanism.
 	Renyi bool
-	// Secret is set if all noise comes from a secret key. A ledger with SecretNoise requires it.
+	// Secret is set if all noise comes from a secret key. A ledger with SecretNoise requires Secret.
 	Secret bool
 }
 

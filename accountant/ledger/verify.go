@@ -160,7 +160,7 @@ func (s Summary) Claim(delta float64) (float64, error) {
 	return most * (1 + 1e-14), nil
 }
 
-// ReadConfig returns the Config in the first line of a ledger, and reads no other line.
+// ReadConfig reads only the first line of a ledger and returns its Config.
 func ReadConfig(r io.Reader) (Config, error) {
 	text, err := newLineReader(r).next()
 	if err != nil {

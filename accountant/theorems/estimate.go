@@ -127,11 +127,11 @@ type publishedMoments struct{ *accountant.RDP }
 
 const maxLambda = 32
 
-// NewMoments returns an empty moments accountant as published (Abadi et al. 2016). It uses the log moments
-// alpha(lambda) at the integers lambda from 1 to 32. By Theorem 2 of the paper, log moments add up, and
-// delta = min exp(alpha(lambda) - lambda epsilon). The accountant reproduces published results. The bounds
-// of RDP are never worse, and usually 20 % better. Only Gaussian noise is supported, alone or on Poisson
-// samples. Bound.Order is lambda + 1.
+// NewMoments returns an empty moments accountant as in Abadi et al. 2016. It uses the log moments
+// alpha(lambda) at integers lambda from 1 to 32. By Theorem 2 of the paper, log moments add up, and delta =
+// min exp(alpha(lambda) - lambda epsilon). The accountant reproduces published results. RDP gives bounds that
+// are never worse, and usually 20 % better. Only Gaussian noise is supported, alone or on Poisson samples.
+// Bound.Order is lambda + 1.
 func NewMoments(rel accountant.Relation) (accountant.Accountant, error) {
 	orders := make([]float64, maxLambda)
 	for i := range orders {

@@ -166,7 +166,7 @@ func fewer(s aggregate.Setting, tries int) aggregate.Setting {
 	return s
 }
 
-// bestQueries returns the best number of queries for a mechanism that always answers.
+// bestQueries returns the setting with the best number of queries. The mechanism must always answer.
 func (c cases) bestQueries(ctx context.Context, mechanism string, goal Goal, most int) (best aggregate.Setting, found bool, err error) {
 	d := known(mechanism)
 	mostCorrect := 0.0

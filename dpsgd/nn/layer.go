@@ -20,7 +20,7 @@ type Layer interface {
 	// Output returns the shape of the output for inputs of shape in, or an error if the settings do not allow
 	// it.
 	Output(in Shape) (Shape, error)
-	// Tensors returns the size of each tensor of parameters, in their order, for a shape that Output accepts.
+	// Tensors returns the size of each parameter tensor, in order. Output must accept the shape `in`.
 	Tensors(in Shape) []int
 	// Init sets the initial parameters.
 	Init(parameters []float64, in Shape, rnd *rand.Rand)

@@ -105,19 +105,19 @@ func (w *worker[T]) Start(parameters []T) {
 	}
 }
 
-// AddClipped adds the clipped gradients of rows to sum, which must be zero. There is one clip norm, or one
-// for every layer with parameters. AddClipped satisfies obligation 1 of [dpsgd.Worker]. If a clip norm is
-// finite, AddClipped also satisfies obligations 2 and 3. In obligation 3, u is the unit roundoff of T.
+// AddClipped adds the clipped gradients of rows to sum, which must be zero. The argument clip has one norm,
+// or one for every layer with parameters. AddClipped satisfies obligation 1 of [dpsgd.Worker]. If a clip norm
+// is finite, AddClipped also satisfies obligations 2 and 3. In obligation 3, u is the unit roundoff of T.
 //
-// Obligations 1 and 3: rows are computed in groups, whose size depends only on the architecture and is a
-// power of two from 8 to 256. A row's contribution does not depend on its group (see row exactness at
-// [Pass]). A group is summed in runs of at most 48 rows, and the sums of the runs are then added one by one.
-// If the groups together have r runs of at most n rows, a row's contribution passes through at most n + r
-// additions. The worst case for 256 rows has 4 groups of 64 rows. Each group has 2 runs, so n = 48 and r = 8.
+// Obligations 1 and 3: the group size depends only on the architecture and is a power of two from 8 to 256. A
+// row's contribution does not depend on its group (see row exactness at [Pass]). A group is summed in runs of
+// at most 48 rows. Then the sums of the runs are added one by one. With r runs of at most n rows in all
+// groups together, a contribution passes through at most n + r additions. In the worst case, 256 rows have 4
+// groups of 64 rows with 2 runs each, so n = 48 and r = 8.
 //
 // Obligation 2: Backward computes a bound on |g|^2 for a gradient g. The bound is at least |g|^2 (1 - 2^-22).
-// The scale is rounded towards zero. Rounding of a scaled g adds at most two parts in 2^24. The relative
-// errors of the bound and of this rounding are together below 2^-20.
+// The scale of g is rounded towards zero. Rounding of the scaled g adds at most two parts in 2^24. Together,
+// both relative errors are below 2^-20.
 func (w *worker[T]) AddClipped(sum []T, batch examples[T], rows []int, clip dpsgd.Clip) dpsgd.Tally {
 	if n := len(clip.Norms); n != 1 && n != len(w.layers.ends) {
 		panic(fmt.Sprintf("nn: %d clip norms for %d layers", n, len(w.layers.ends)))

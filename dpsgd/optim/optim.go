@@ -15,7 +15,8 @@ type Method string
 
 const (
 	SGD Method = "sgd" // gradient descent, also with momentum or Nesterov momentum
-	// AdaGrad divides a gradient by the root of the sum of all squared gradients so far (Duchi et al. 2011).
+	// AdaGrad divides each gradient by the square root of the accumulated squared gradients (Duchi et al.
+	// 2011).
 	AdaGrad Method = "adagrad"
 	// Adam divides the mean gradient by the square root of the mean squared gradient (Kingma, Ba 2015).
 	Adam Method = "adam"

@@ -21,8 +21,8 @@ import (
 	"github.com/pate-go/pate/internal/namedsets"
 )
 
-// Trained returns audits of models that are trained as users train them, with canaries among the records.
-// Each audit takes about a minute. [Default] does not include them.
+// Trained returns audits of the recipe of `pate dpsgd`, with canaries among the training records. Each audit
+// takes about a minute. [Default] omits these audits.
 func Trained() []Target { return []Target{mnist().target()} }
 
 // BrokenTrained returns the positive controls of [Trained].

@@ -120,7 +120,7 @@ func Exists(path string) (bool, error) {
 	return true, nil
 }
 
-// Writable returns an error if [WriteFile] could not create a file in the folder of path.
+// Writable returns an error if [WriteFile] cannot create a file in the folder of path.
 func Writable(path string) error {
 	if known, err := nameless(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("durable: %w", err)

@@ -296,7 +296,6 @@ func (m Mechanism) lesson(values map[string]string, o Options) (l *lesson, err e
 	return l, nil
 }
 
-// finite removes infinite scalars from the trace. An infinite vector or cost is an error.
 func (t *Trace) finite() error {
 	infinite := func(n Number) bool {
 		return slices.ContainsFunc(n.Values, func(x float64) bool { return !mathx.IsFinite(x) })

@@ -19,7 +19,7 @@ type Answerer interface {
 	// Ask answers questions in this order. Once a cap is used up, it returns the answers of the first
 	// questions, and an error that matches [ErrExhausted]. After another error it must not be used.
 	Ask(ctx context.Context, questions []*Question) ([]tokens.Answer, error)
-	// Resume counts an answer of the journal, with the data of Question.More.
+	// Resume counts an answer from the journal. The argument more holds the data of Question.More.
 	Resume(ctx context.Context, a tokens.Answer, more []byte) error
 	// Left returns what remains of the caps.
 	Left() tokens.Left

@@ -26,7 +26,6 @@ func (x *index) find(query string, is func(place uint32) bool) {
 	}
 }
 
-// slot returns the index of the slot at which the search for a hash starts.
 func (x *index) slot(hash uint32) int { return int(uint64(hash) * uint64(len(x.slots)) >> 32) }
 
 func (x *index) add(query string, place uint32) {

@@ -26,7 +26,7 @@ const Quota = "quota"
 
 const unitsFile = "units"
 
-// Voters are the rows of a run with the mechanism Quota.
+// Voters holds the public and private rows of a run with mechanism Quota.
 type Voters struct {
 	encoder *dataset.Encoder
 	public  blas32.General

@@ -198,7 +198,7 @@ func alone[T any](ctx context.Context, path string, patience time.Duration, open
 	return opened, err
 }
 
-// plan chooses missing noise, or takes the settings of the run if it was charged before.
+// plan chooses missing noise. If the run was charged before, plan takes the run's settings.
 func (s *serving) plan(ctx context.Context, before *run.Before) (p run.Plan, err error) {
 	name, err := run.ID(s.folder.Key, kind, nil, nil)
 	if err != nil {

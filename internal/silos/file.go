@@ -181,7 +181,7 @@ func (c *Counts) agree() error {
 	return nil
 }
 
-// units returns the number of units that voted, which is private.
+// units returns the private number of units that voted.
 func (c *Counts) units() (n int64) {
 	for _, v := range c.Cells {
 		n += v

@@ -127,8 +127,8 @@ func (s *Sum) hash() ([]byte, error) {
 	return h.Sum(nil), nil
 }
 
-// perUnit returns a bound on the number of silos that count one unit: the declared bound, or 1 if declared is
-// 0 and the manifests show that no unit is in two silos. A bound that is missing or too small is an error.
+// perUnit returns a bound on the number of silos that count one unit. The bound is declared, or 1 if declared
+// is 0. Manifests that contradict the bound are an error. If declared is 0, several silos all need manifests.
 func (s *Sum) perUnit(ctx context.Context, declared int) (int, error) {
 	if len(s.Files) == 1 {
 		return 1, nil

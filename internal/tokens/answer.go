@@ -91,9 +91,9 @@ type Answer struct {
 	Source Source
 }
 
-// State holds the numbers of earlier answers of a run by source. It is public. If teachers form fixed
-// disjoint batches, keep a State for each batch. The event of one batch is then the cost of all batches,
-// because a record is in one batch (parallel composition).
+// State holds the public numbers of earlier answers of a run, by source. If teachers form fixed disjoint
+// batches, keep a State for each batch. A record is in one batch, so the event of one batch covers all
+// batches (parallel composition).
 type State struct{ Voted, Public, Declined int64 }
 
 // Count adds an answer.

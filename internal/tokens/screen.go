@@ -71,7 +71,6 @@ func (m *Screen) Event() accountant.Event {
 	}}
 }
 
-// refused returns the part of s for the mechanism that answers refused queries.
 func refused(s State) State { return State{Voted: s.Voted, Declined: s.Declined} }
 
 // Left implements [Mechanism]. Queries is [Unlimited], or 0 after Failures*Epochs refusals.

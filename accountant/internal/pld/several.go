@@ -56,7 +56,7 @@ func (s several) mixture() mixture {
 const (
 	// maxSeveral bounds the number of steps.
 	maxSeveral = 1e9
-	// maxSeveralNoise bounds the noise multiplier. With more noise, Pair.plain is as good.
+	// maxSeveralNoise bounds the noise multiplier. With more noise, the Gaussian bound Pair.plain is as good.
 	maxSeveralNoise                            = 1e6
 	leastSeveral, mostSeveral, severalOutcomes = 1 << 14, 1 << 18, 1 << 12
 )

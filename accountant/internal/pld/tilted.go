@@ -136,7 +136,7 @@ func (t *tilted) thin() roughLaw {
 	return s
 }
 
-// upper returns a distribution on the grid. This distribution dominates the cells.
+// upper returns a distribution on the grid that dominates the cells.
 func (c *cells) upper(lambda float64) *tilted {
 	// It splits the mass of a cell between its two ends so that P and Q keep their masses (connect the dots;
 	// Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022). The mass outside the cells moves to a larger loss,

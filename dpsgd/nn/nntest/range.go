@@ -11,7 +11,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// notFinite sets part of one row to NaN or infinities. Results of other rows must not change.
+// notFinite tests that NaN or infinities in one row do not change the results of other rows.
 func notFinite(t require.TestingT, layer nn.Layer, in nn.Shape) {
 	const rows, bad = 6, 2
 	tensors := len(layer.Tensors(in))

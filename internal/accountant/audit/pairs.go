@@ -6,8 +6,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Pairs counts pairs of runs: with an event in both runs, only in the first, only in the second, or in
-// neither. The first run of a pair is on one input, and the second run is on a neighbour.
+// Pairs counts pairs of runs by where an event occurs: both runs, only the first, only the second, or
+// neither. The inputs of the two runs are neighbours.
 type Pairs struct {
 	Both, First, Second, Neither int
 

@@ -19,8 +19,9 @@ func (t *Trial[F]) Add(first, second Outcome[F]) {
 // Learn chooses the event from all pairs so far.
 func (t *Trial[F]) Learn() { t.Event = learn(t.Runs, t.Claim.Delta, t.Alpha, t.Most) }
 
-// Test tests the claim with new pairs of runs. Each call more(n, bound) should call [Trial.Add] for about n
-// pairs, where bound is the lower bound on epsilon so far. Test ends when a call adds no pair or fails.
+// Test tests the claim with new pairs of runs. It calls more(n, bound), which should add about n pairs with
+// [Trial.Add]. The argument bound is the lower bound on epsilon so far. Test ends when more adds no pair or
+// fails.
 func (t *Trial[F]) Test(more func(n int, bound float64) error) (Finding, error) {
 	f := Finding{Claim: t.Claim, Alpha: t.Alpha}
 	t.Learn()

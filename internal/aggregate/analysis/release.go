@@ -27,8 +27,8 @@ type SanitizerConfig struct {
 	Classes   int       // at least 2; required
 	Delta     float64   // delta of Released.Epsilon, in (0, 1); required
 
-	// Order is the order of the released divergence, above 1. The default is at most 500. If the queries cost
-	// a fifth of their worst case, the default order nearly minimises the epsilon of the queries.
+	// Order is the order of the released divergence, above 1. The default, at most 500, nearly minimises the
+	// epsilon of queries at a fifth of their worst-case cost.
 	Order float64
 	// Beta is the smoothness of the sensitivity, at least 1e-5: between neighbours, the sensitivity changes
 	// by a factor of at most e^Beta. The charge is finite at orders below [OrderLimit].
@@ -195,8 +195,9 @@ func (s *Sanitizer) Event() accountant.Event { return s.event() }
 // Released is a sanitised cost, the only result of this package that may be public.
 type Released struct {
 	Order float64 // order of the divergences
-	// Cost is a multiple of Grid in [0, worst case + Grid). It bounds the cost of the queries on the votes,
-	// unless the noise Z was below -Margin. The bound is one-sided (see the package's Guarantee).
+	// Cost is a multiple of Grid in [0, worst case + Grid). Cost bounds the cost of the queries on the votes,
+	// unless the noise was below -Margin standard deviations. The bound is one-sided (see the package's
+	// Guarantee).
 	Cost        float64
 	ReleaseCost float64 // cost of the release at Order
 	Delta       float64

@@ -216,7 +216,6 @@ func samplingProbability(batch float64, records int) float64 {
 	return math.Min(1, batch/float64(records))
 }
 
-// protected returns the training settings with privacy.
 func (r Recipe) protected(s Shape, columns int, epsilon float64) dpsgd.Config {
 	// A row of large norm has a gradient of large norm. At clip norm 0.1, almost every record contributes a
 	// vector of the clip norm, even if the record is classified well. The weights then grow as in a

@@ -39,7 +39,7 @@ type Head struct {
 	Training   *Training // nil if the teachers were trained elsewhere
 }
 
-// Training describes how `pate train` made the votes. It does not depend on private rows.
+// Training describes how `pate train` made the votes. No field depends on private rows.
 type Training struct {
 	Program  string `json:"program"`  // version and commit
 	Learner  string `json:"learner"`  // with all its parameters

@@ -23,8 +23,6 @@ func New(*shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// writeAll writes pages for a command and all subcommands. Pages have no date, so the same source gives the
-// same bytes.
 func writeAll(cmd *cobra.Command, dir string) error {
 	if err := durable.MkdirAll(dir, 0o755); err != nil {
 		return err

@@ -155,8 +155,6 @@ func (f *planFlags) checkVotes(cmd *cobra.Command, args []string, without string
 
 const simulatedQueries = 1000
 
-// examples reads votes from the files args. Without files, it simulates votes on at least
-// min(minimum, plan.MaxExamples(f.Classes)) queries.
 func (f *planFlags) examples(ctx context.Context, g *shell.Globals, args []string, minimum int) ([]plan.Example, error) {
 	if len(args) == 0 {
 		if _, err := f.Options(); err != nil { // checks --class-names and their number

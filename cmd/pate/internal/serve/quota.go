@@ -26,7 +26,6 @@ func (q *quotaFlags) declare(flags *pflag.FlagSet) {
 		"votes":        &q.votes, "size": &q.size, "radius": &q.radius, "lead": &q.lead})
 }
 
-// checkQuota checks the flags of --mechanism quota. With another mechanism, it refuses these flags.
 func (f *serveFlags) checkQuota(cmd *cobra.Command) error {
 	given, other := cmd.Flags().Changed, ""
 	if f.Mechanism != online.Quota {

@@ -63,7 +63,7 @@ func ShellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// Folded breaks text into lines of at most columns characters.
+// Folded breaks text into lines of at most columns characters, except for longer words.
 func Folded(text string, columns int) []string {
 	var lines []string
 	for _, word := range strings.Fields(text) {
@@ -166,7 +166,7 @@ func UnitWord(given, column string) string {
 	return cmp.Or(given, column, "record")
 }
 
-// noUnit is the value of --unit for data in which each row is a unit, even if ids repeat.
+// noUnit, as the value of --unit, makes each row a unit even if ids repeat.
 const noUnit = "none"
 
 // Object is a JSON object with ordered fields: names and values alternate. If a name ends in a question mark,
