@@ -26,9 +26,9 @@ type PublishOptions struct {
 	// MinAccuracy is set. Otherwise "auto" means "nearest" if Ranges is set. If Public is set, Publish then
 	// chooses a method by public numbers.
 	Method string
-	// Size is the approximate number of private units if this number is public, or 0 if it is secret. All
-	// methods except "pate" require Size. For "pate", Size determines the number of teachers. For other
-	// methods, Size determines the noise and the sampling.
+	// Size is the approximate number of private units, or 0 if this number is secret. For "pate", Size
+	// determines the number of teachers. All other methods require Size, which determines the noise and the
+	// sampling.
 	Size int
 
 	Teachers        int     // default: computed from Size, or 100

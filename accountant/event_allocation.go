@@ -40,11 +40,11 @@ type BallsInBins struct {
 // A record can be drawn in ceil(Steps/Bands) steps. These steps are at least Bands apart, so no row of C is
 // nonzero in two of their columns. So each of these steps is a Gaussian step on a Poisson sample.
 
-// BandedMatrix is DP-SGD whose noise is correlated over the steps: C^-1 z for independent Gaussian noise z.
-// The matrix C is lower triangular with at most Bands bands (Choquette-Choo et al. 2023). Every record
-// belongs permanently to one of Bands partitions, independently of other records. Step i uses only partition
-// i mod Bands. Each record of this partition is included independently with the same Probability. If all
-// partitions have the same size, Probability is Bands * B/n for an expected batch size of B out of n records.
+// BandedMatrix is DP-SGD with the noise C^-1 z, where z is independent Gaussian noise. The lower triangular
+// matrix C has at most Bands bands (Choquette-Choo et al. 2023). Every record belongs permanently to one of
+// Bands partitions, independently of other records. Step i includes each record of partition i mod Bands
+// independently, with the same Probability. If all partitions have the same size, Probability is Bands * B/n.
+// Here B is the expected batch size, and n is the number of records.
 type BandedMatrix struct {
 	Bands       int64   `json:"bands" in:"1"`                 // in [1, Steps]
 	Steps       int64   `json:"steps" in:"1" atleast:"Bands"` // >= 1

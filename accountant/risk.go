@@ -257,8 +257,8 @@ func chordBound(p []riskPoint, i int) float64 {
 	return math.Max(a.Lower+left*(g-a.g), b.Lower-right*(b.g-g))
 }
 
-// Advantage bounds the largest difference between the true and the false positive rate. This is delta at
-// epsilon 0, which equals the total variation distance of the two output distributions.
+// Advantage bounds the largest difference between the true and the false positive rate. The difference is
+// delta at epsilon 0, the total variation distance of the two output distributions.
 func (r *Risk) Advantage() Interval { return r.worst(0) }
 
 func (r *Risk) worst(epsilon float64) Interval {

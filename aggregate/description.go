@@ -338,8 +338,8 @@ func (d Description) Event(s Setting) (accountant.Event, error) {
 	return m.Event(), nil
 }
 
-// One returns s with one query. The result `cheaper` is false if s has several queries and one query costs
-// as much as all. For example, a mechanism may charge only declined queries.
+// One returns s with one query. The result `cheaper` is false if one query has the whole cost of several. For
+// example, a mechanism may charge only declined queries.
 func (d Description) One(s Setting) (one Setting, cheaper bool, err error) {
 	one = s
 	one.Queries = 1

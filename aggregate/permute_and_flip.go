@@ -14,11 +14,12 @@ type PermuteAndFlipConfig struct {
 	Queries int     // cap on queries; the whole cap is charged; >= 1
 }
 
-// PermuteAndFlip visits the classes in random order and answers with the first accepted class. Class j is
-// accepted with probability exp((n_j - max)/Scale) (McKenna, Sheldon 2020). The argmax of n_j plus one-sided
-// exponential noise has the same distribution (Ding et al. 2021). At the same Scale, PermuteAndFlip is right
-// more often than Exponential, and both are 2/Scale-differentially private. But a composition of many
-// queries costs more than with Exponential, because the Rényi curve of Exponential is smaller.
+// PermuteAndFlip visits the classes in random order and answers with the first accepted class. A class with n
+// votes is accepted with probability exp((n - max)/Scale), where max is the largest count (McKenna, Sheldon
+// 2020). One-sided exponential noise on the counts gives an argmax of the same distribution (Ding et al.
+// 2021). At the same Scale, PermuteAndFlip is right more often than Exponential. Both mechanisms are
+// 2/Scale-differentially private. Many queries cost more than with Exponential, because the Rényi curve of
+// Exponential is smaller.
 type PermuteAndFlip struct {
 	single
 	distances *rng.DiscreteLaplace

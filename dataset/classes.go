@@ -73,8 +73,8 @@ func (r ClassRule) withOther(classes []string) []string {
 	return append(slices.Clip(classes), r.Other)
 }
 
-// other returns the class of rows whose label is not in classes, or -1 if such rows are dropped. If known is
-// false, such a row is an error.
+// other returns the class for labels that are not in classes, or -1 to drop their rows. If known is false,
+// such a label is an error.
 func (r ClassRule) other(classes []string) (class int, known bool) {
 	switch r.Other {
 	case "":

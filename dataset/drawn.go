@@ -19,12 +19,12 @@ const (
 	mostDrawn    = 6000
 )
 
-// Drawn returns the task with a pool that is drawn from the declared ranges of the task. The result
-// bins(rows)[i][j] is the bin of row i in column j. If bins or its result is nil, each column j is drawn
-// independently, and the probability of bin b is proportional to weights[j][b]. If weights is nil, or all
-// weights of a column are 0, the bins have equal probabilities. Numbers are scaled to mean 0 and deviation 1
-// under the weights. Weights must be finite, not negative, and either public or charged to the ledger. Equal
-// weights and bins give equal pools. The labels of the pool are unknown.
+// Drawn returns the task with a pool drawn from its declared ranges. The entry bins(rows)[i][j] is the bin of
+// row i in column j. If bins or its result is nil, columns are drawn independently. Bin b of column j then
+// has a probability proportional to weights[j][b]. If weights is nil, or all weights of a column are 0, the
+// bins have equal probabilities. Numbers are scaled to mean 0 and deviation 1 under the weights. Weights must
+// be finite, not negative, and either public or charged to the ledger. Equal weights and bins give equal
+// pools. The labels of the pool are unknown.
 func (t Task) Drawn(weights [][]float64, bins func(rows int) [][]int) (Task, error) {
 	r := t.Ranges
 	if r == nil {

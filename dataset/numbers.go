@@ -68,7 +68,6 @@ func (t *Table) nameUnits() error {
 	})
 }
 
-// fitPool derives the image size from the pool or, without images, fits s.scale to the pool.
 func (t *Table) fitPool(task *Task, s *Schema, pool []int) (err error) {
 	if pictures, ok := t.numbers.(*pictureRows); ok {
 		pictures.shape, err = shapeOfPictures(pictures.dir, pickRows(pictures.files, pool), pictures.shape)

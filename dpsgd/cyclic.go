@@ -177,7 +177,7 @@ func (b *banded) before(sums []int64, low, step int) {
 	}
 }
 
-// In released, `after` replaces y_t by x_t (formulas above banded). released[0] is for parameter `low`.
+// after replaces y_t by x_t in released (formulas above banded). released[0] is for parameter `low`.
 func (b *banded) after(released []int64, low, step int) {
 	noise := b.at(step)[low : low+len(released)]
 	for j, y := range released {

@@ -63,8 +63,8 @@ type StepDistances struct {
 // Normer is a [Worker] that can compute norms without summing gradients.
 type Normer interface {
 	Worker
-	// AppendNorms appends the norm of each row's clipped gradient, or 0 if the gradient is not finite. There
-	// are at most [MaxRows] rows, and the clip norm must be finite.
+	// AppendNorms appends the norm of each row's clipped gradient, or 0 if the gradient is not finite. The
+	// caller must pass at most [MaxRows] rows and a finite clip norm.
 	AppendNorms(dst []float64, data Data, rows []int, clip Clip) []float64
 }
 

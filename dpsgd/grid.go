@@ -8,29 +8,29 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// grid is the integer lattice on which noise is added to the clipped sum of a step.
+// grid is the integer lattice for the noisy sum of the clipped gradients of a step.
 //
 // Theorem: the release of a step is a Gaussian mechanism with at least the configured noise multiplier. The
 // proof needs two facts. The integer sums of neighbouring data have a Euclidean distance of at most
 // grid.sensitivity. The noise is discrete Gaussian with sigma >= NoiseMultiplier x grid.sensitivity on every
-// coordinate. Notation: P is the number of parameters, unit is the spacing of the grid, C is the norm of
-// [Clip], c = C (1 + 2^-20), u = 2^-24 and gamma = 64 u/(1 - 64 u).
+// coordinate. Notation: P is the number of parameters, and unit is the spacing of the grid. C is the norm of
+// [Clip], and c = C (1 + 2^-20). Let u = 2^-24 and gamma = 64 u/(1 - 64 u).
 //
 // Coupling. Every record of the batch joins one of B blocks by its own uniform draw. Couple the runs on D and
-// on D plus record r. All other records are then in the batch in both runs or in neither, and in the same
-// block. The coupling exists because B depends only on the public number of records. All blocks except the
-// block of r then hold the same records in the same order. These blocks give the same integers, because the
-// sum of AddClipped does not depend on the indices of the rows (obligation 1 of Worker). So the release is a
-// mixture over the coupled draws. With probability q, record r shifts the sum by a vector of bounded norm.
-// With probability 1 - q, the sum stays the same. Blocks by position in the data would break the proof.
-// Removing a record would then move all later records and change the rounding of every block.
+// on D plus record r: every other record has the same batches and blocks in both runs. The coupling exists
+// because B depends only on the public number of records. All blocks except the block of r then hold the same
+// records in the same order. These blocks give the same integers, because the sum of AddClipped does not
+// depend on the indices of the rows (obligation 1 of Worker). So the release is a mixture over the coupled
+// draws. With probability q, record r shifts the sum by a vector of bounded norm. With probability 1 - q, the
+// sum stays the same. Blocks by position in the data would break the proof. Removing a record would then move
+// all later records and change the rounding of every block.
 //
 // One block. Let L = grouping.limit and R = grouping.rows. A block is small if it has at most L records. A
 // small block is split into at most s = ceil(L/R) pieces, each of at most R records. Each piece is summed in
 // single precision, with an error of norm at most gamma c for each record (obligation 3). The sum of a piece
 // is rounded to the grid, each coordinate by at most 1/2. The records of a larger block are rounded to the
-// grid one by one, and integers add exactly. So the integers of the block of r differ by at most the
-// following number of units:
+// grid one by one, and integers add exactly. So the integer sums of the block of r have at most this
+// distance, in units:
 //
 //	both runs small:   c/unit (1 + 2 gamma L) + s sqrt(P)
 //	one run small:     c/unit (1 + gamma L) + (s+L+1)/2 sqrt(P)
@@ -41,38 +41,38 @@ import (
 // one, each by a vector of norm at most sqrt(P)/2. Sums of blocks are integers below 2^62, so their sum is
 // exact.
 //
-// Noise. Let D_a be the Rényi divergence of order a for integer vectors that differ by v. At integer orders,
-// D_a = a |v|^2/(2 sigma^2), as for the continuous Gaussian. Let N_v be the noise distribution shifted by v.
-// Under N_0, the k-th power of N_v/N_0 has expectation exp(k(k-1)|v|^2/(2 sigma^2)), because the sums of
-// Gaussian weights around two lattice points are equal (Canonne, Kamath, Steinke 2020). The likelihood ratio
-// of a sampled step is 1 - q + q N_v/N_0, with integer powers that are sums of powers of N_v/N_0. So the
-// moments of integer order equal the moments of the continuous sampled Gaussian. For other orders, and for
-// exchanged data sets, compare the moment (a sum over the lattice) with the integral of the summand. Poisson
-// summation, with the contour moved to the nearest complex zero of the likelihood ratio, bounds the relative
-// difference. This difference is below P exp(-min(1, NoiseMultiplier) sigma), where sigma >= 2^32.
+// Noise. Let N_v be the noise distribution shifted by the integer vector v. At integer orders a, the Rényi
+// divergence of N_v and N_0 is a |v|^2/(2 sigma^2), as for the continuous Gaussian. Under N_0, the k-th power
+// of N_v/N_0 has expectation exp(k(k-1)|v|^2/(2 sigma^2)). The reason is that sums of Gaussian weights around
+// two lattice points are equal (Canonne, Kamath, Steinke 2020). The likelihood ratio of a sampled step is 1 -
+// q + q N_v/N_0. Integer powers of this ratio are sums of powers of N_v/N_0. So the moments of integer order
+// equal the moments of the continuous sampled Gaussian. For other orders, and for exchanged data sets, the
+// moment is a sum over the lattice. Compare the sum with the integral of the summand. Poisson summation
+// bounds the relative difference, with the contour moved to the nearest complex zero of the likelihood ratio.
+// This difference is below P exp(-min(1, NoiseMultiplier) sigma), where sigma >= 2^32.
 //
 // Sampling by epochs. Each record's steps are drawn independently of all other records. So couple the runs as
 // above, with other records in the same steps. Let L_i be the likelihood ratio of step i if record r is in
-// this step, and F the likelihood ratio of the runs with and without r. For fixed steps of r, F is the
-// product of the L_i of these steps. For random steps of r, F is the mean of these products, and is linear in
-// each L_i. At integer orders a moment of F is a sum of products. Each factor is a moment of integer order of
-// one L_i (see Noise). For other orders, and for exchanged data sets, fix the outputs of all steps but step
-// i. For some A, B >= 0, F = A + B L_i is then proportional to the likelihood ratio of a sampled step. So the
-// previous section bounds the error of replacing the sum over step i by an integral. The shift of a step may
-// depend on earlier outputs. So start with the last step, and assume the largest shift. The largest shift has
-// the largest integral for any A and B.
+// this step. Let F be the likelihood ratio of the runs with and without r. For fixed steps of r, F is the
+// product of the L_i of these steps. For random steps of r, F is the mean of these products, so F is linear
+// in each L_i. At integer orders a moment of F is a sum of products. Each factor is a moment of integer order
+// of one L_i (see Noise). For other orders, and for exchanged data sets, fix the outputs of all steps but
+// step i. Then F = A + B L_i for some A, B >= 0. So F is proportional to the likelihood ratio of a sampled
+// step. The section Noise bounds the error if an integral replaces the sum over step i. The shift of a step
+// may depend on earlier outputs. So start with the last step, and assume the largest shift. The largest shift
+// has the largest integral for any A and B.
 //
-// Correlated noise. Let b be the number of bands, and v the vector by which a record changes the sum of a
-// step. The record changes the integers y (see banded) of this step and of the next b-1 steps. The change is
-// the outer product of v and a column of the Toeplitz matrix (see bandedCoefficients). The column has norm at
-// most one, so the change has norm at most |v|. Rounding down adds less than one to every coordinate, so less
-// than sqrt(bP) to the norm of the change. A record can join only every b-th step, so the changed spans of b
-// steps are disjoint. Each span is one sampled release with bP coordinates. Contributions of other records,
-// and rounding errors, may depend on earlier coordinates. The bound on the norm holds for all values of the
+// Correlated noise. Let b be the number of bands. Let v be the change of a step's sum by a record. The record
+// changes the integers y (see banded) of this step and of the next b-1 steps. The change is the outer product
+// of v and a column of the Toeplitz matrix (see bandedCoefficients). The column has norm at most one, so the
+// change has norm at most |v|. Rounding down adds less than one to each of bP coordinates, and less than
+// sqrt(bP) to the norm. A record can join only every b-th step. So the spans of b steps that a record changes
+// are disjoint. Each span is one sampled release with bP coordinates. Contributions of other records, and
+// rounding errors, may depend on earlier coordinates. The bound on the norm holds for all values of the
 // earlier coordinates. A shift that depends on earlier coordinates is a bijection of the lattice. So replace
 // sums by integrals as above, and start with the last coordinate.
 //
-// The unit is proportional to the clip norm, so sigma does not change when the clip norm changes.
+// The unit is proportional to the clip norm, so sigma does not depend on the clip norm.
 type grid struct {
 	perUnit     float64 // 1/unit, with at most 24 significant bits
 	sensitivity float64 // bound on the difference between neighbours, in units

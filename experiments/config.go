@@ -84,9 +84,9 @@ type Config struct {
 	Seeds    int     // independent runs; default 1
 	Methods  []string
 	Learner  string // the teachers' learner, one of Learners(); default depends on the kind of data
-	// Features names the features that all methods use, one of features.Names(). By default teachers use
-	// deskewed-hog for handwriting, hog for pictures and raw for tables. By default DP-SGD uses the features
-	// of its recipe. Features that are learned from private rows are charged.
+	// Features is one of features.Names(), for all methods. By default teachers use deskewed-hog for
+	// handwriting, hog for pictures and raw for tables. By default DP-SGD uses the features of its recipe.
+	// Features that are learned from private rows are charged.
 	Features string
 	Teachers int // default depends on the number of private units; silos have the same number of teachers each
 	// Pool is PoolMarginals or PoolTree if the pool is drawn from noisy counts of the private rows. Every

@@ -25,8 +25,7 @@ type HOG struct {
 }
 
 // StandardHOG has 16 directions, cells of 4x4 pixels, blocks of 2x2 cells and clip 0.2. A 28x28 image has 6x6
-// blocks of 64 values: 2304 features in [0, 1]. A block has norm at most 1, so the features have norm at most
-// 6.
+// blocks of norm at most 1, so its 2304 features in [0, 1] have norm at most 6.
 func StandardHOG() HOG { return HOG{Bins: 16, Cell: 4, Block: 2, Clip: 0.2} }
 
 const normFloor = 0.1

@@ -118,8 +118,8 @@ func (p *Packed) CopyTo(dst blas32.General, workers int) {
 	parallel.Each(max(workers, 1), p.rows, func(_, i int) { p.Unpack(dense.Row(dst, i), i) })
 }
 
-// Hash returns a SHA-256 hash of the rows. For a result of the function [Pack] it returns a hash of the
-// pixels and the extractor instead.
+// Hash returns a SHA-256 hash of the rows. If the function [Pack] made p, the hash is of the pixels and the
+// extractor instead.
 func (p *Packed) Hash(workers int) [sha256.Size]byte {
 	if known := p.hash.Load(); known != nil {
 		return *known

@@ -100,7 +100,7 @@ func (t *table) index() {
 	}
 }
 
-// extend samples the law l by inversion of a uniform real U, whose first n bits are u.
+// extend samples the law l by inversion. The first n bits of the uniform real U are u.
 func extend(s *Stream, l law, u uint64, n uint) uint64 {
 	// It reads more bits as needed.
 	//

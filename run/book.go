@@ -118,7 +118,7 @@ func (f File) agrees(is ledger.Config) error {
 		Why: "a ledger keeps the budget, the unit and the other settings with which it was created", Fix: fix}
 }
 
-// traces returns the files beside the ledger that prove that the ledger existed.
+// traces returns the files beside the ledger. Such a file proves that the ledger existed.
 func (f File) traces() ([]string, error) {
 	keys, err := Keys(f.Path)
 	if err != nil {

@@ -75,7 +75,7 @@ type Stage struct {
 	Mode os.FileMode
 	// Key, if not nil, derives the key of the stage from the key of the run.
 	Key func(rng.Key) rng.Key
-	// Redraw calls Draw even after a release of the file. Session.Next fails if the run's key is destroyed.
+	// Redraw calls Draw even for a released file. Session.Next then fails if the run's key is destroyed.
 	Redraw bool
 	// Draw writes the file to out. The slice r has one reservation for each event of the stage. Equal keys
 	// and reservations must give equal bytes.

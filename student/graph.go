@@ -10,8 +10,7 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// graph is a symmetric weighted neighbour graph in compressed rows: the neighbours of row i are
-// to[start[i]:start[i+1]].
+// graph is a symmetric weighted graph of neighbours. The neighbours of row i are to[start[i]:start[i+1]].
 type graph struct {
 	start  []int32
 	to     []int32

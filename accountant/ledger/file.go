@@ -166,7 +166,7 @@ func openFile(s store, c *chain, cfg Config, opt VerifyOptions) (*file, error) {
 
 const settleBytes = 1 << 20
 
-// settle writes the last settleBytes bytes again and syncs. A killed process may have written without a sync.
+// settle writes the last settleBytes bytes again and syncs, because a killed process may not have synced.
 func (f *file) settle() error {
 	if from := max(0, f.size-settleBytes); f.size > 0 {
 		end := make([]byte, f.size-from)

@@ -39,7 +39,7 @@ type world struct {
 	only  bool    // the world is for the check of a plan only: no setting is searched in it
 }
 
-// worlds returns simulated votes for each assumed correlation. The plurality counts as correct.
+// worlds returns simulated votes for each assumption about the teachers. The plurality counts as correct.
 func (p Public) worlds(queries int) ([]world, error) {
 	if p.Share > 0 {
 		return p.sharing(queries)
@@ -311,8 +311,8 @@ func (p Public) Possible(ctx context.Context, goal Goal, budget aggregate.LeastN
 	return a.ExpectedCorrect, err
 }
 
-// MaxQueries returns the largest number of queries, up to 2^30, that a new ledger with cfg accepts at the
-// noise of s. If s limits the number of answers, this limit stays the same fraction of the number of queries.
+// MaxQueries returns the largest number of queries at the noise of s that a new ledger with cfg accepts, at
+// most 2^30. If s caps the answers, the cap is scaled with the queries.
 func MaxQueries(ctx context.Context, s aggregate.Setting, cfg ledger.Config) (int, error) {
 	d, err := described(s.Mechanism)
 	if err != nil {

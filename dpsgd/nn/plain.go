@@ -90,7 +90,7 @@ type flattenPass[T Float] struct {
 func (p flattenPass[T]) Forward(y, x []T, rows int)                   { copy(y[:rows*p.size], x) }
 func (p flattenPass[T]) Backward(dx, dy []T, rows int, _ [][]float64) { copy(dx[:rows*p.size], dy) }
 
-// FromChannels turns a vector, ordered by channel, row, column, into an image, ordered by row, column,
+// FromChannels turns a vector in the order channel, row, column into an image in the order row, column,
 // channel. It must be the first layer.
 type FromChannels struct {
 	plain

@@ -138,8 +138,8 @@ func (w *worker[T]) AddClipped(sum []T, batch examples[T], rows []int, clip dpsg
 	return tally
 }
 
-// addGroup adds the clipped gradients of at most w.rows rows. A row with a gradient that is not finite is
-// dropped, and the other rows are computed again.
+// addGroup adds the clipped gradients of at most w.rows rows. It drops rows with a gradient that is not
+// finite.
 func (w *worker[T]) addGroup(sum []T, batch examples[T], rows []int, clip dpsgd.Clip, tally *dpsgd.Tally) {
 	w.kept = append(w.kept[:0], rows...)
 	private := slices.ContainsFunc(clip.Norms, func(norm float64) bool { return !math.IsInf(norm, 1) })

@@ -131,7 +131,7 @@ func New(cfg Config, parameters int) (*Optimizer, error) {
 
 func (o *Optimizer) adam() bool { return o.cfg.Method == Adam || o.cfg.Method == AdamW }
 
-// State returns the state, not a copy. The next step changes it.
+// State returns the state without a copy, so the next step changes the result.
 func (o *Optimizer) State() State { return o.state }
 
 // Restore copies s, the state of an optimizer with the same Config and size.

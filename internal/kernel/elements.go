@@ -93,8 +93,8 @@ func Centre(dst, src, mean []float32, scale float64, limit float32) {
 	}
 }
 
-// NotBelow returns the first i for which x[i] - y[i], rounded to float32, is NaN or at least floor. If
-// there is no such i, it returns len(x). Both slices have equal length.
+// NotBelow returns the first i where x[i] - y[i] is NaN or at least floor, or len(x) if there is none. The
+// difference is rounded to float32. Both slices have equal length.
 func NotBelow(x, y []float32, floor float32) int {
 	match(len(x) == len(y))
 	place := whole[float32](len(x), 8)

@@ -42,7 +42,7 @@ func sumOf(s *[normLanes]float64) float64 {
 	return (a + c) + (b + d)
 }
 
-// Affine sets dst to (src - shift)·factor. Each float64 operation and the conversion to float32 round once.
+// Affine sets dst to (src - shift)·factor. Each operation rounds to float64, and then the result to float32.
 // The slices dst and src have equal length and may coincide.
 func Affine(dst, src []float32, shift, factor float64) {
 	match(len(src) == len(dst))

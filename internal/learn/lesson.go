@@ -26,7 +26,7 @@ func Must[T any](v T, err error) T {
 	return v
 }
 
-// Catch is deferred by functions that call [Must]. It stores the error of a failed Must in *err.
+// Catch stores the error of a failed [Must] in *err. Functions that call Must defer Catch.
 func Catch(err *error) {
 	switch p := recover().(type) {
 	case nil:

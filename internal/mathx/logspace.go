@@ -118,7 +118,7 @@ func IsFinite[T float32 | float64](x T) bool { return x-x == 0 }
 // For |x| < nearZero, Expm1 and Exp use a series. The first omitted term is below 2^-57 of the result.
 const nearZero = 0.06
 
-// Expm1 is like math.Expm1 but faster near 0, with an error of at most two units in the last place.
+// Expm1 returns e^x - 1, faster near 0 than math.Expm1. The error is at most two units in the last place.
 func Expm1(x float64) float64 {
 	if !(x > -nearZero && x < nearZero) {
 		return math.Expm1(x)

@@ -68,8 +68,8 @@ type Format struct {
 
 const mostVotes = 1 << 40
 
-// NewFormat returns the format of requests and replies of a run. All noise must be set.
-// The argument `v` is nil if requests have votes.
+// NewFormat returns the format of requests and replies of a run. All noise of s must be set. If requests have
+// votes, v is nil.
 func NewFormat(s Settings, v *Voters) (*Format, error) {
 	f := &Format{Settings: s, voters: v, tokens: map[string]int{}, capped: s.Capped(), fields: []string{"query", "votes"}}
 	if s.Quota != nil {

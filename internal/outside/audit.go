@@ -45,11 +45,11 @@ type trial struct {
 }
 
 // Audit tests a claim about a labeller. It first selects a pair of inputs, with about a quarter of the
-// samples. In each round of the selection, all remaining pairs get equally many runs, and then the better
-// half remains. All further runs test the selected pair.
+// samples. Each round of the selection runs all remaining pairs equally often, and keeps the better half. All
+// further runs test the selected pair.
 //
-// Audit stops when the claim is refuted, when all samples are used, or when ctx ends. The bound is correct in
-// each case (see [audit.Pairs]) if no run depends on what another run left behind.
+// Audit stops when the claim is refuted, when all samples are used, or when ctx ends. If no run depends on
+// what another run left behind, the bound is correct in each case (see [audit.Pairs]).
 func Audit(ctx context.Context, label Labeller, inputs []Pair, opt Options) (Result, error) {
 	r := Result{Finding: audit.Finding{Claim: opt.Claim, Alpha: opt.Alpha}}
 	var trials []*trial

@@ -129,9 +129,9 @@ func Given(file []byte) (pairs []Pair, err error) {
 	return pairs, nil
 }
 
-// Tables returns pairs for a labeller that trains on a table. Only the first input has a canary unit: a
-// row of the file, repeated `copies` times with a wrong label. The question is the canary row without its
-// label. In half of the pairs, all numeric features of the canary are 1e6.
+// Tables returns pairs for a labeller that trains on a table. Only the first input of a pair has a canary: a
+// row of the file, repeated `copies` times with a wrong label. The question is the canary without its label.
+// In half of the pairs, all numeric features of the canary are 1e6.
 func Tables(file []byte, label string, copies int) (pairs []Pair, err error) {
 	rows, err := read(file)
 	if err != nil {

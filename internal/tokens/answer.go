@@ -111,7 +111,7 @@ func (s *State) Count(a Answer) {
 // Left holds the numbers of queries and of answers by vote that the caps still allow.
 type Left struct{ Queries, Answers int64 }
 
-// Unlimited is the value of a field of [Left] that has no cap.
+// Unlimited marks a field of [Left] without a cap.
 const Unlimited = -1
 
 // ErrExhausted matches the error of a query after a cap was used up.
@@ -127,7 +127,7 @@ func (l Left) check() error {
 	return nil
 }
 
-// Mechanism answers queries. Its noise and its caps fix the privacy cost.
+// Mechanism answers queries. The noise and the caps fix the privacy cost.
 type Mechanism interface {
 	// Event returns the worst-case event of a run that uses up the caps.
 	Event() accountant.Event

@@ -107,8 +107,8 @@ func (l Law) Expected() float64 {
 	return (1 - l.Gamma) / (l.Gamma * shape)
 }
 
-// Missed returns the probability E[(1-share)^N] that none of N runs uses a given setting. The argument share
-// is the probability that one run uses the setting.
+// Missed returns the probability that no run uses a given setting: E[(1-share)^N] for N runs. One run uses
+// the setting with probability share.
 func (l Law) Missed(share float64) float64 {
 	if l.Mean != 0 {
 		return math.Exp(-l.Mean * share)

@@ -33,8 +33,8 @@ type Search struct {
 	Run func(ctx context.Context, r Run) (Outcome, error)
 	// Dir is a private folder from which an interrupted search resumes, or "". The files in Dir are secret.
 	Dir string
-	// If Every is above 0, a successful call of Select ends only after a multiple of Every. The running time
-	// then reveals less about the number of runs.
+	// Every, if above 0, delays the end of a successful Select to a multiple of Every. The running time then
+	// reveals less about the number of runs.
 	Every time.Duration
 }
 

@@ -242,7 +242,8 @@ func at(runs []recorded, pool string, query int) *recorded {
 	return nil
 }
 
-// find returns the run with identity asked, or nil, or an error if another run has some of its queries.
+// find returns the run with identity asked, or nil. If another run has some of its queries, find returns an
+// error.
 func find(runs []recorded, asked identity, votes []byte) (*recorded, error) {
 	for i, r := range runs {
 		same, err := r.Of(votes)

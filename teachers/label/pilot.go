@@ -35,7 +35,7 @@ type Pilot struct {
 // Part is a fraction of the Rényi divergence, which is proportional to 1/σ². Less noise costs good teachers
 // more labels through the pilot's charge. More noise costs them more labels through the pilot's lower bound.
 
-// The σ of a pilot is pilotNoise · teachers, clipped so that Pilot.Part is in [leastPart, mostPart].
+// A pilot's σ is pilotNoise · teachers, clipped to keep Pilot.Part in [leastPart, mostPart].
 const pilotNoise, leastPart, mostPart = 0.0175, 0.02, 0.06
 
 // PilotBlind is a caveat about pilots, printed for users.

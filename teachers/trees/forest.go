@@ -189,8 +189,8 @@ type split struct {
 	quality float64 // larger is purer
 }
 
-// best returns the best split on a few random columns that vary in the node, and the number of varying
-// columns. It moves constant columns behind the varying columns.
+// best returns the best split on a few random columns, and the number of columns that vary in the node. It
+// moves constant columns behind the varying columns.
 func (g *giniGrower) best(rows []int32, weight int32, varying int, rnd *rand.Rand) (split, int) {
 	var squares int64
 	for _, w := range g.total {

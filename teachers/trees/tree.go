@@ -55,8 +55,8 @@ func (r *router) from(nodes []node, at int32, rows []int32) {
 	}
 }
 
-// part moves the rows r with values[r] <= below to the front, and returns their number. Both parts keep
-// their order. The buffer spare must be at least as long as rows. Inlining would cost registers.
+// part moves the rows r with values[r] <= below to the front, and returns their number. The rows keep their
+// order in each part. The buffer spare must have at least len(rows) elements. Inlining would cost registers.
 //
 //go:noinline
 func part[T uint8 | float32](rows, spare []int32, values []T, below T) int {

@@ -261,8 +261,8 @@ func (s *Source) String() string {
 func (s *Source) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
 func (s *Source) LogValue() slog.Value       { return slog.StringValue(s.String()) }
 
-// Histograms yields the chosen queries in ascending order. It ends with an error and a zero Ballot if ctx
-// ends, if a file has changed, or if a file cannot be read. Earlier Ballots must not be used after an error.
+// Histograms yields the chosen queries in ascending order. If ctx ends, or a file has changed or cannot be
+// read, the last pair is a zero Ballot and an error. After an error, earlier Ballots must not be used.
 func (s *Source) Histograms(ctx context.Context) iter.Seq2[Ballot, error] {
 	return func(yield func(Ballot, error) bool) {
 		ballot := Ballot{Query: s.from}

@@ -14,8 +14,8 @@ const (
 	// replaced by MaxAllocated. Fewer steps cost more, because a mean of fewer ratios is larger in the convex
 	// order.
 	MaxAllocated = 1 << 34
-	// maxAllocatedSquared bounds the steps times the squared noise multiplier, because a smaller loss does
-	// not fit a float64 grid. A larger noise multiplier is lowered to this bound, which costs more.
+	// maxAllocatedSquared bounds steps times sigma^2. With a larger product, losses are too small for a
+	// float64 grid. A larger sigma is lowered, which costs more.
 	maxAllocatedSquared = 1 << 72
 	// maxAllocationWork limits the number of multiplications that compute one distribution.
 	maxAllocationWork = 1 << 26

@@ -35,7 +35,7 @@ type cells struct {
 	// lowest and highest are the grid points at which all losses beyond are merged. -1 means none.
 	lowest, highest int
 	whole           bool // all losses of the cell beside lowest or highest are merged there
-	// These grid points bound the losses left and right of the cells. -1 means no bound.
+	// These grid points bound the losses outside the cells. -1 means no bound.
 	leftHigh, leftLow, rightHigh, rightLow int
 	lossError                              float64 // absolute rounding error of any loss
 	pieces                                 int     // bound of the number of pieces of integration

@@ -261,7 +261,7 @@ func (q *query) align(h float64) float64 {
 	return h
 }
 
-// niceDivisor returns the divisor of n nearest to m, or m rounded if none is near.
+// niceDivisor returns the divisor of n nearest to m. If none is near, it returns m rounded.
 func niceDivisor(n int64, m float64) int64 {
 	if m >= float64(n) {
 		return n

@@ -92,8 +92,8 @@ func Allocation(steps int64, sigma float64) Pair {
 	return Pair{pairAllocation, float64(steps), sigma, 0}
 }
 
-// Several returns a pair that bounds epsilon from below for a record in k random steps. The proof is in
-// several.go.
+// Several returns a pair for a record in k random steps with Gaussian noise. The pair bounds epsilon from
+// below (proof in several.go).
 func Several(steps, k int64, sigma float64) Pair {
 	return Pair{pairSeveral, float64(steps), sigma, float64(k)}
 }
@@ -258,7 +258,7 @@ func (s *Sum) HasSeveral() bool {
 	return slices.ContainsFunc(s.pairs.Keys, func(p Pair) bool { return p.kind == pairSeveral })
 }
 
-// Gaussian returns sensitivity/sigma if the whole sum is one Gaussian release. Otherwise it returns 0.
+// Gaussian returns sensitivity/sigma if the whole sum is one Gaussian release, and otherwise 0.
 func (s *Sum) Gaussian() float64 {
 	if len(s.pairs.Keys) > 0 || s.reveals {
 		return 0

@@ -71,7 +71,7 @@ func solve(f func(lambda float64) float64) float64 {
 	return hi
 }
 
-// aimDelta chooses the tilt for the epsilon whose delta is e^logDelta.
+// aimDelta chooses the tilt for finding epsilon at delta = e^logDelta.
 func (q *query) aimDelta(logDelta, gap float64) {
 	// If a few huge losses make up much of delta, the tilted distribution has a second mode and the first
 	// guess is bad. The second guess omits rare losses that make up at most half of delta.
@@ -188,7 +188,7 @@ func (q *query) aim(eps, logDelta, gap float64) {
 	q.accuracy = math.Min(1e-6, math.Max(1e-15, slope(best)*want*math.Exp(-math.Max(0, k-best*eps-logDelta))))
 }
 
-// foreseeable reports whether the sum is nearly normal near the result.
+// foreseeable reports whether the sum of losses is nearly normal near eps.
 func (q *query) foreseeable(eps, slope float64) bool {
 	const leastSteps, mostSlope, mostSpreads = 1000, 100, 5
 	if q.tilted || eps <= 0 || slope <= leastSlope || slope >= mostSlope || !q.dense() || q.steps() < leastSteps {

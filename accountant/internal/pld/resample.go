@@ -204,8 +204,8 @@ func (t *tilted) onto(h, lambda float64, up bool) *tilted {
 	return out
 }
 
-// visit assigns every mass of t to a lattice point of out: the nearest point if nearest is set, and otherwise
-// the next lower point.
+// visit assigns every mass of t to a lattice point of out. If nearest is set, the point is the nearest, and
+// otherwise the next lower point.
 func (t *tilted) visit(out *tilted, period int, nearest bool, weigh func(x float64) [2]float64, f func(k int, a, b float64)) {
 	// Each mass is multiplied by the two results of weigh for its distance above this point k. Then visit
 	// calls f(k, a, b) with the sums a and b of the products, in increasing k. One k may get several calls.

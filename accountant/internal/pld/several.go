@@ -54,7 +54,6 @@ func (s several) mixture() mixture {
 }
 
 const (
-	// maxSeveral bounds the number of steps.
 	maxSeveral = 1e9
 	// maxSeveralNoise bounds the noise multiplier. With more noise, the Gaussian bound Pair.plain is as good.
 	maxSeveralNoise                            = 1e6

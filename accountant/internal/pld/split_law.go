@@ -136,8 +136,8 @@ func (a *allocation) newSplit(h, tail float64) *splitLaw {
 	return l
 }
 
-// ratios returns the masses of a cell [from, to] of likelihood ratios. The mass under Q is divided into left,
-// at the end `from`, and right, at the end `to`. The result `mass` is the total under P.
+// ratios returns the masses of a cell [from, to] of likelihood ratios. The results left and right divide the
+// mass under Q between the ends `from` and `to`. The result `mass` is the total under P.
 func (m mixture) ratios(from, to, zlo, zhi float64) (left, right, mass, slack float64) {
 	a, b := math.Log(from), math.Log(to)
 	z0, z1 := math.Max(zlo, m.at(a)), math.Min(zhi, m.at(b))

@@ -79,8 +79,8 @@ func (l laplaceNoise) nodes(low, high, k int) (x, weight []float64) {
 }
 
 type laws interface {
-	// cover prepares tables for a histogram. If all histograms are covered first, the order of visits does
-	// not change results.
+	// cover prepares tables for a histogram. If all histograms are covered first, results do not depend on
+	// the order of visits.
 	cover(t tally)
 	// visit calls f with the log probabilities of the classes on counts, and on every neighbour with one
 	// moved vote. The function f must not store the slices.

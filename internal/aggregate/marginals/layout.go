@@ -18,7 +18,7 @@ type layout struct {
 // If columns are independent, a cell should hold about noisePerCell times the noise of a cell. noisePerCell
 // was chosen on abalone, digits, satellite and waveform.
 
-// These constants limit the number of cells in the table of a pair of columns.
+// These constants limit the size of the table of two columns.
 const (
 	noisePerCell = 3
 	mostGroups   = 32

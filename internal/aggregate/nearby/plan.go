@@ -90,8 +90,7 @@ const (
 	sampledMostNear = 1000
 )
 
-// Sampled plans private k-NN: each question has its own Poisson sample of the units. The nearest units in the
-// sample vote.
+// Sampled returns a plan for private k-NN. For each question, the nearest units in a new Poisson sample vote.
 func Sampled(ctx context.Context, t Task) (Plan, error) {
 	near := min(nearShare*float64(t.Units)/float64(t.Classes), sampledMostNear)
 	k := max(1, int(sampledShare*near))

@@ -70,8 +70,8 @@ func (l Labels) abstain(least float64) {
 	}
 }
 
-// Table returns the labels as a table for release. Each row has a question, its class, and noisy votes per
-// class if they are released. The argument `label` is the header of the column of classes.
+// Table returns the labels as a table for release. Each row has a question, its class and, if released, the
+// noisy votes per class. The argument `label` is the header of the column of classes.
 func (l Labels) Table(label string, questions []string, name func(class int) string, classes []string) table.Table {
 	t := table.Table{Header: []string{"query", label}}
 	if l.Counts.Classes > 0 {

@@ -27,7 +27,7 @@ const (
 	SVTCalibrated = "m-svec/calibrated"
 )
 
-// Config holds a mechanism and its parameters in units of moved votes. A moved vote closes a gap of two
+// Config holds a mechanism and its parameters, in units of moved votes. Moving one vote closes a gap of two
 // votes.
 type Config struct {
 	Mechanism string

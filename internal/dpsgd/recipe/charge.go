@@ -57,7 +57,6 @@ func (p Plan) claim(s Shape, delta float64) (claim, error) {
 	return claim{delta, draws}, nil
 }
 
-// charges returns the events that plan p charges to a ledger.
 func (c Config) charges(p Plan, noise float64) []accountant.Event {
 	events := p.events(noise)
 	if c.Shared != nil && c.Shared.Account.Method() != accountant.ByRDP {

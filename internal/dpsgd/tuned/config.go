@@ -26,7 +26,7 @@ const relation = accountant.AddRemove
 // Config configures a search. Task, Delta, Base, Settings and Law are required. [Run] also requires Key and
 // Dir.
 type Config struct {
-	// Task holds the data. The accuracy of the chosen model is measured on Task.Test.
+	// Task.Test has the rows that measure the accuracy of the chosen model.
 	Task  dataset.Task
 	Delta float64 // in (0, 1/number of private units)
 	// Epsilon is the budget of the whole search. With a shared ledger, 0 means its remaining budget.

@@ -152,8 +152,8 @@ func (m *Model) Accuracy(predictions []Prediction, rows dataset.Pool) (right, kn
 	return right, known
 }
 
-// Groups returns the indices and names of the features for the categories of a column. Both are nil if no
-// column with categories has this name.
+// Groups returns the indices and names of the features for the categories of a column. If no column with
+// categories has this name, both results are nil.
 func Groups(s *dataset.Schema, column string) (features []int, names []string) {
 	if column == "" || s.Encoder == nil {
 		return nil, nil
@@ -354,8 +354,8 @@ func (m *Model) MarshalBinary() ([]byte, error) {
 	return sealed.Seal(b.Bytes()), nil
 }
 
-// Open reads the file of a student. If the file is damaged or is not a student, the error matches
-// [ErrFile]. The memory is at most a small multiple of the file size.
+// Open reads the file of a student. If the file is damaged or is not a student, the error matches [ErrFile].
+// Open uses at most a small multiple of the file size as memory.
 func Open(path string) (*Model, error) {
 	f, err := durable.OpenRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -195,9 +195,9 @@ type SiloInfo struct {
 	Units int
 }
 
-// Read reads a manifest and calls visit with each unit, in order. Memory is bounded, apart from silo names.
-// Read refuses any deviation from the format of [Head]: unknown, repeated or missing keys, data after the
-// end, and units that do not ascend.
+// Read reads a manifest and calls visit with each unit, in order. The memory is bounded, except for silo
+// names. Read refuses any deviation from the format of [Head]: unknown, repeated or missing keys, data after
+// the end, and units that do not ascend.
 func Read(r io.Reader, visit func(silo SiloInfo, unit Hash) error) (Head, []SiloInfo, error) {
 	p := newParser(r)
 	var head Head

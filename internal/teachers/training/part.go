@@ -33,7 +33,7 @@ import (
 //
 // Integers are little-endian.
 
-// partHead describes the votes of some of the teachers. The file of a part is as secret as the votes.
+// partHead describes the votes of some teachers. The file of a part is secret, like the votes.
 type partHead struct {
 	Part       int               `json:"part"` // from 0; teachers t with t mod Parts = Part
 	Parts      int               `json:"parts"`

@@ -60,7 +60,6 @@ func writeReport(g *shell.Globals, r label.Result, expected shell.Object) error 
 	})
 }
 
-// checkVotes prints the failed checks of the votes. A failed check stops the run unless --force waives it.
 func (f *labelFlags) checkVotes(cmd *cobra.Command, g *shell.Globals, report *votes.Report) error {
 	for _, finding := range shell.FailedFindings(g, report) {
 		waiver := waiveChecks

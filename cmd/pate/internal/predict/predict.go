@@ -1,4 +1,4 @@
-// Package predict is the command `pate predict`, which predicts labels by a student or a DP-SGD model.
+// Package predict is the command `pate predict`, which predicts labels with a student or a DP-SGD model.
 package predict
 
 import (

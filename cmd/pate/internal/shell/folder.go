@@ -19,8 +19,8 @@ import (
 // FolderRun is a run whose state is in a folder, so that an interrupted run can resume.
 type FolderRun[T any] struct {
 	Id run.Identity
-	// Out is the folder, which also keeps the results of a complete run. If Out is empty, the folder is in
-	// the user's cache, has a name that begins with Kind, and is removed after the run.
+	// Out is the folder for the state and the results. If Out is empty, the folder is in the user's cache,
+	// and its name begins with Kind. This folder is removed after the run.
 	Out, Kind string
 	// Data returns the hash of the data. Do calls Data before Run, unless --seed is given.
 	Data func() [32]byte

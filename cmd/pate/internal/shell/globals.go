@@ -205,7 +205,7 @@ type Input struct {
 
 func NewInput(ctx context.Context, in io.Reader) *Input { return &Input{ctx: ctx, in: in} }
 
-// Read reads from in. As soon as ctx is done, it returns ctx.Err().
+// Read reads the input. Once ctx is done, Read returns ctx.Err() at once.
 func (i *Input) Read(p []byte) (int, error) {
 	if i.cut.Load() {
 		return 0, i.ctx.Err()
