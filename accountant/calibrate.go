@@ -37,7 +37,7 @@ type Rougher interface {
 
 const roughTolerance = 1e-3
 
-// leaveLowerEnds turns off Bound.Lower. It returns false if the account cannot do so.
+// leaveLowerEnds turns off Bound.Lower, or returns false.
 type upperEnds interface{ leaveLowerEnds() bool }
 
 type cheaperAccount struct {

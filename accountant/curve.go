@@ -275,7 +275,7 @@ func withoutReplacementCurve(q float64, e Event) curve {
 	}
 }
 
-// For any mechanism, generalTerm returns the log of the factor t_j in term j of the moment bound.
+// generalTerm returns log t_j (see withoutReplacement) for any mechanism.
 func generalTerm(inner curve, j int) float64 {
 	// t_j is e^{(j-1) eps(j)} min(2, (e^{eps(inf)}-1)^j). For j = 2, t_j is also at most 4 (e^{eps(2)} - 1).
 	r := inner(float64(j))

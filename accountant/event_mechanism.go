@@ -145,8 +145,8 @@ func (e PureDP) sampledCurve(q float64) curve { return sampledPureCurve(q, e.Eps
 func (e PureDP) guarantee() (guarantee, bool) { return guarantee{e.Epsilon, 0}, true }
 func (e PureDP) pair() (pld.Pair, error)      { return pld.Response(e.Epsilon), nil }
 
-// RandomizedResponse is one randomised response whose largest log-ratio is Epsilon. It is accounted as binary
-// randomised response, the worst mechanism with this Epsilon.
+// RandomizedResponse is one randomised response. Epsilon is the largest log-ratio of its probabilities. It is
+// accounted as binary randomised response, the worst mechanism with this Epsilon.
 type RandomizedResponse struct {
 	Epsilon float64 `json:"epsilon" in:">=0"` // >= 0
 }

@@ -282,7 +282,7 @@ func (e AboveThreshold) group(n int64) (Event, error) {
 }
 
 // StableSVT is one run of the stable sparse vector with one-sided integer noise. The mass of threshold noise
-// k >= 0 is proportional to exp(-k/B1). The mass of fresh query noise k >= 0 is proportional to exp(-k/B2).
+// k >= 0 is proportional to exp(-k/B1). Fresh noise k >= 0 of each query has mass proportional to exp(-k/B2).
 // Stable answers are released without further charge until Failures queries have been refused.
 type StableSVT struct {
 	B1        float64 `json:"b1" in:">0"`       // > 0

@@ -266,9 +266,9 @@ func (r *Risk) worst(epsilon float64) Interval {
 	return Interval{math.Max(a.Lower, b.Lower), math.Max(a.Upper, b.Upper)}
 }
 
-// Right bounds the probability of a correct guess whether a record is in the data. The argument prior, in (0,
-// 1), is the probability before the release that the record is in the data. At prior 1/2 the bound is (1 +
-// Advantage)/2.
+// Right bounds the probability that an attacker guesses correctly whether a record is in the data. Before the
+// release, the attacker's probability that the record is in the data is prior, in (0, 1). At prior 1/2 the
+// bound is (1 + Advantage)/2.
 func (r *Risk) Right(prior float64) (Interval, error) {
 	if !(prior > 0 && prior < 1) {
 		return Interval{}, fmt.Errorf("accountant: a prior must be in (0, 1), got %v", prior)

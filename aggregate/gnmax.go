@@ -75,7 +75,6 @@ func (m *GNMax) ContinuousLaw(h Histogram) (Law, error) {
 	})
 }
 
-// gaussianArgmax returns the log probability of each class for noise from N(0, sigma^2).
 func gaussianArgmax(counts []int64, sigma float64) ([]float64, error) {
 	// gaussianArgmax returns log P[i] for counts plus N(0, sigma^2), with
 	//

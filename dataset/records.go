@@ -81,7 +81,7 @@ func (r *rowReader) fill() {
 	r.text, r.end = string(r.buffer[:kept+n]), err // one copy for all rows in it
 }
 
-// record returns the next lines that together have an even number of quotes.
+// record returns the next CSV record: the fewest lines with an even number of quotes.
 func (r *rowReader) record() (text string, quoted bool, err error) {
 	r.line = r.lines + 1
 	for at, open := 0, false; ; {

@@ -182,15 +182,16 @@ func (s *Schema) matrix(t *Table, visit func(i int, row []float64)) (blas32.Gene
 }
 
 // ReadPrivate reads labelled rows with a schema. It finds columns by name. If no units are given, each row is
-// its own unit, named by its content. An image in a folder is named by its file. Every error about a private
-// file may reveal private rows and is for their owner alone.
+// its own unit, named by its content. An image in a folder is named by its file. Errors about a private file
+// may reveal private rows and are only for the owner of the rows.
 //
-// If no units are given, but ids repeat in a column of the public rows, an [*fault.Error] is returned. The
-// option RowUnits disables this check. If most values of a column with at least 20 private values are
-// strange, an [*fault.Error] is returned. The option Reading.Accept disables this check. If Reading.Ranges is
-// set, a value is strange if it is neither missing nor in the declared ranges. Otherwise, strange values are
-// categories that no public row has, numbers outside the middle 98 % of the public numbers, texts in place of
-// numbers, and missing values if no public value of the column is missing.
+// If no units are given, but ids repeat in a column of the public rows, ReadPrivate returns an
+// [*fault.Error]. The option RowUnits disables this check. An [*fault.Error] is also returned if most values
+// of a column with at least 20 private values are strange. The option Reading.Accept disables this check. If
+// Reading.Ranges is set, all values outside the declared ranges are strange, except missing values.
+// Otherwise, strange values are categories without a public row, numbers outside the middle 98 % of the
+// public numbers, and texts in place of numbers. Missing values are then strange in columns without missing
+// public values.
 func (s *Schema) ReadPrivate(src Source) (Set, error) {
 	if s.Classes == nil {
 		what := "has labels, but the classes are not known"
@@ -209,9 +210,8 @@ func (s *Schema) ReadPrivate(src Source) (Set, error) {
 	return set, forOwner(err)
 }
 
-// ReadTask reads labelled rows like [Schema.ReadPrivate] and returns a task in which all rows are training
-// rows of one private model. If ReadTask fails, the returned task still has the fields that depend only on
-// the schema.
+// ReadTask reads labelled rows like [Schema.ReadPrivate]. All rows become training rows of one private model.
+// If ReadTask fails, the task still has the fields that depend only on the schema.
 func (s *Schema) ReadTask(src Source) (Task, error) {
 	set, err := s.ReadPrivate(src)
 	return Task{Name: set.Name, Kind: s.Kind, Private: set, Classes: s.Classes, Image: s.Image,

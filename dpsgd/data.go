@@ -19,12 +19,12 @@ type Data struct {
 	// Packed, if not nil, holds the rows instead of X.
 	Packed Packed
 	Y      []int
-	// Targets, if it has rows, holds the target of each row for a model with squared loss. Y is then ignored
+	// Targets holds the target of each row for a model with squared loss. If Targets has rows, Y is ignored
 	// and may be empty.
 	Targets blas32.General
-	// Ends, if not nil, groups rows into records, one for each privacy unit. Record u has rows Ends[u-1] (0
-	// for the first record) to Ends[u]-1. A record has from 1 to MaxRows rows. A record contributes the
-	// gradient of the mean loss of its rows, clipped as a whole. Whether Ends is nil must be public.
+	// Ends, if not nil, groups rows into one record for each privacy unit. Record u has the rows from
+	// Ends[u-1] (0 for u = 0) to Ends[u]-1. A record has from 1 to MaxRows rows. It contributes the gradient
+	// of the mean loss of its rows, clipped as a whole. Whether Ends is nil must be public.
 	Ends []int
 }
 

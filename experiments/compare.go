@@ -138,7 +138,6 @@ func Compare(ctx context.Context, cfg Config) (*Result, error) {
 	return r, nil
 }
 
-// together returns the epsilon of all rows together.
 func together(ctx context.Context, rows []Row, all accountant.Event, delta float64) (float64, error) {
 	for _, row := range rows {
 		if row.Account != nil && row.Accountant == "" {

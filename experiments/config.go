@@ -102,7 +102,7 @@ type Config struct {
 	Typical *typical.Config
 
 	Key rng.Key
-	// Dir is an existing folder for votes, checkpoints and ledgers, from which an interrupted run resumes.
+	// Dir is an existing folder for votes, checkpoints and ledgers. An interrupted run resumes from Dir.
 	Dir string
 
 	Workers int // default GOMAXPROCS

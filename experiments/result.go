@@ -186,8 +186,7 @@ type Difference struct {
 	Better string `json:"better,omitempty"`
 }
 
-// Differs reports whether the methods differ significantly in accuracy or in balanced accuracy. A model that
-// always predicts one class may be as accurate as another model, but has a low balanced accuracy.
+// Differs reports whether the methods differ significantly in accuracy or in balanced accuracy.
 func (d Difference) Differs() bool {
 	return d.Better != "" || d.Balanced != nil && d.Balanced.Differs()
 }

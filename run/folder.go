@@ -53,8 +53,8 @@ type Folder struct {
 }
 
 // Finish destroys the secret key of a complete run, because anyone with the key can remove the noise. All
-// results must be on disk. Finish stores a salted hash of the data for CheckMadeOf. It does nothing for a
-// seeded run, which may be repeated.
+// results must be on disk before the call. Finish stores a salted hash of the data for CheckMadeOf. For a
+// seeded run, Finish does nothing.
 func (f *Folder) Finish(data [32]byte) error {
 	if f.Finished || !f.Key.Releasable() {
 		return nil

@@ -22,8 +22,8 @@ const (
 	OneShot
 )
 
-// MStabConfig holds the parameters of an [MStab]. No parameter has a default. Gaussian noise needs Sigma, and
-// then Epsilon must be 0. Laplace and OneShot noise need Epsilon, and then Sigma must be 0.
+// MStabConfig holds the parameters of an [MStab]. No parameter has a default. For Gaussian noise, Epsilon
+// must be 0. For other noise, Sigma must be 0.
 type MStabConfig struct {
 	Noise     Noise
 	Epsilon   float64 // Laplace, OneShot: of one query; [2^-20, 2^9]
@@ -79,7 +79,7 @@ func NewMStab(cfg MStabConfig) (*MStab, error) {
 	return m, err
 }
 
-// useLaplace sets the least threshold T with r^(T+1)/(1+r) <= Delta for r = e^(-1/scale).
+// useLaplace sets the least threshold T with P[noise > T] = r^(T+1)/(1+r) <= Delta, where r = e^(-1/scale).
 func (m *MStab) useLaplace() (err error) {
 	m.laplace, err = rng.NewDiscreteLaplace(atLeastInverse(m.cfg.Epsilon))
 	if err != nil {

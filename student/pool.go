@@ -107,7 +107,7 @@ func (p *Pool) Spread(ctx context.Context, labels []int, classes int) (Matrix, e
 }
 
 // Fit trains the semi-supervised student. The slice labels has a class or [Unlabelled] for each pool row.
-// Without labels the error is [ErrNoLabels]. The student is a teachers.Scorer. It never predicts a class
+// Without labels the error is [ErrNoLabels]. The student is a teachers.Scorer and never predicts a class
 // without a released label.
 func (p *Pool) Fit(ctx context.Context, labels []int, classes int) (teachers.Classifier, error) {
 	_, present, err := released(labels, p.Len(), classes)

@@ -106,8 +106,8 @@ func CheckMatrix(m Matrix) error {
 
 type constant struct{ ScoreModel }
 
-// Constant returns the constant classifier for valid data with fewer than two classes (see [Learner]), and
-// false for other data.
+// Constant returns the constant classifier (see [Learner]) if valid data have fewer than two classes.
+// Otherwise ok is false.
 func Constant(data Dataset) (c Classifier, ok bool) {
 	class := 0
 	if len(data.Y) > 0 {

@@ -33,8 +33,8 @@ type Summary struct {
 	Commits   int64
 	Sealed    bool // mode Reserved: no more charges are possible
 	Exhausted bool // an unreadable reservation took the rest of the budget
-	// Torn describes a last line that is cut off, or is "". All other fields except Head describe the
-	// ledger as it would be after Open has repaired this line.
+	// Torn describes a last line that is cut off, or is "". Open repairs this line. All other fields except
+	// Head describe the repaired ledger.
 	Torn     string
 	Head     Head                // of the whole lines; zero without whole lines
 	Epsilon  float64             // see Ledger.Epsilon
@@ -173,8 +173,8 @@ func ReadConfig(r io.Reader) (Config, error) {
 	return c.header.config(), nil
 }
 
-// Head identifies a ledger up to its last line. Lines removed at the end of a ledger are detected only by
-// comparison with an earlier Head (see [VerifyOptions]).
+// Head identifies a ledger up to its last line. Only comparison with an earlier Head detects a removal of
+// lines at the end (see [VerifyOptions]).
 type Head struct {
 	Lines int64  `json:"lines"`
 	Hash  string `json:"hash"` // SHA-256 of the last line, in hexadecimal

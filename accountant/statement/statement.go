@@ -103,8 +103,8 @@ type Source struct {
 	Name   string // name on the page; the file is not opened
 	Ledger io.Reader
 	Heads  func(id string) ([]ledger.Head, error) // see ledger.VerifyOptions
-	// Compared, unless nil, is called after Ledger was read. It reports whether the ledger was compared
-	// with an earlier head.
+	// Compared reports whether the ledger was compared with an earlier head. It is called after Ledger was
+	// read, and may be nil.
 	Compared func() bool
 }
 

@@ -88,8 +88,8 @@ func (m lossMoments) kairouzOhViswanath(slack float64) float64 {
 }
 
 // NewOptimal returns an empty account by optimal composition (Kairouz, Oh, Viswanath 2015). Its epsilon is
-// the smallest that follows from the (epsilon, delta) of the mechanisms alone. If the mechanisms have only
-// one epsilon or a few different epsilons, the result is exact.
+// the smallest that follows from the (epsilon, delta) of the mechanisms alone. If the mechanisms have only a
+// few different epsilons, the result is exact.
 func NewOptimal(rel accountant.Relation) (accountant.Accountant, error) {
 	// Many different epsilons are composed on a grid of 4096 losses, because no fast method is exact
 	// (Murtagh, Vadhan 2016). Each mass is split between the two nearest grid points, so that the totals

@@ -45,7 +45,7 @@ func New(in Shape, loss Loss, layers ...Layer) (*Model, error) {
 	return &Model{arch: a, parameters: kernel.Make[float32](a.parameters())}, nil
 }
 
-// Init sets the parameters to the initial values of each layer, drawn from rnd.
+// Init sets the parameters to initial values that each layer draws from rnd.
 func (m *Model) Init(rnd *rand.Rand) {
 	for l, s := range m.arch.spans {
 		initial := make([]float64, s.size)

@@ -198,7 +198,6 @@ func brokenSGD() []Target {
 	}, fixedBatches()...)
 }
 
-// batchClipped is a model that clips the mean gradient of a batch.
 type batchClipped struct{ dpsgd.Model }
 
 func (m batchClipped) Worker() dpsgd.Worker { return batchClippedWorker{m.Model.Worker()} }

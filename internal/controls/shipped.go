@@ -162,7 +162,7 @@ func proposed() Target {
 	return runs("propose-test-release", "medians 0.49 and 0.56 of 9 values", 10_000, pure(p.Event()), release(0.49), release(0.56))
 }
 
-// smoothMedian audits a median of the largest possible sensitivity: one value moves it from end to end.
+// smoothMedian audits data with the largest sensitivity: one value moves the median across the whole range.
 func smoothMedian() Target {
 	cfg := stability.SmoothMedianConfig{Low: 0, High: 1, Epsilon: 1, Delta: 0.01}
 	m := must(stability.NewSmoothMedian(cfg))

@@ -104,7 +104,7 @@ func Of(path string) Kind {
 	return OfBytes(start[:n])
 }
 
-// OfBytes returns the kind of a file with these first bytes.
+// OfBytes returns the kind of a file that begins with start.
 func OfBytes(start []byte) Kind {
 	if len(start) == 0 {
 		return Empty

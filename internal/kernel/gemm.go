@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	// tileRows is the largest number of rows of a register tile, which then takes twelve registers.
+	// tileRows is the largest number of rows of a register tile. Such a tile takes twelve registers.
 	tileRows  = 6
 	tileBytes = 64
 	broadRows = 9

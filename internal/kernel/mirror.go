@@ -33,9 +33,8 @@ func (m Mirror) check() {
 	match(m.M >= 1 && m.KE >= 1 && m.KO >= 0 && len(m.Even) == m.M*m.KE && len(m.Odd) == m.M*m.KO)
 }
 
-// MulStrips sets dst to e + o at the place sum, and to e - o at the place difference. Here e is m.Even times
-// the KE rows of src at the place even, and o is m.Odd times the KO rows of src at the place odd. If sum
-// equals difference, dst gets e - o.
+// MulStrips computes e = m.Even times the KE rows of src at even, and o = m.Odd times the KO rows of src at
+// odd. It sets dst to e + o at sum, and to e - o at difference. If sum equals difference, dst gets e - o.
 func (m Mirror) MulStrips(dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
 	if strips == 0 {
 		return

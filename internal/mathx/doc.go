@@ -1,4 +1,4 @@
-// Package mathx has the scalar numerics of privacy accounting: sums and differences of exponentials in log
-// space, accurate tails of the normal distribution, discrete Fourier transforms with an error bound, and
-// outward rounding. All functions are deterministic float64 code.
+// Package mathx has the scalar numerics of privacy accounting, in deterministic float64 code. It has sums and
+// differences of exponentials in log space, and accurate tails of the normal distribution. It also has
+// discrete Fourier transforms with an error bound, and outward rounding.
 package mathx

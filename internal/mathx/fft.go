@@ -16,8 +16,8 @@ type FFT struct {
 	work    []complex128 // N/2
 }
 
-// FFTError bounds the error of each output of one transform, in either direction, relative to the sum of the
-// moduli of the inputs.
+// FFTError bounds the error of each output of a forward or inverse transform, divided by the sum of the input
+// moduli.
 func FFTError(n int) float64 {
 	// An output is a sum over a tree of butterflies (Higham, Accuracy and Stability of Numerical Algorithms,
 	// 2nd ed., section 24.1). So the relative error that belongs to an input is the sum of the errors on its

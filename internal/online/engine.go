@@ -16,8 +16,8 @@ import (
 
 // Answerer draws answers to questions that are not in the journal. Only one goroutine may use it.
 type Answerer interface {
-	// Ask answers questions in this order. Once a cap is used up, it returns the answers of the first
-	// questions, and an error that matches [ErrExhausted]. After another error it must not be used.
+	// Ask answers questions in order. Once a cap is used up, Ask returns the answers of the first questions
+	// and an error that matches [ErrExhausted]. After another error, the caller must not use the Answerer.
 	Ask(ctx context.Context, questions []*Question) ([]tokens.Answer, error)
 	// Resume counts an answer from the journal. The argument more holds the data of Question.More.
 	Resume(ctx context.Context, a tokens.Answer, more []byte) error

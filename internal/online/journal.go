@@ -22,9 +22,9 @@ import (
 )
 
 // A journal holds the answered questions of a run, in order. The file begins with journalMagic. Each write
-// appends one frame: the length of its records, a checksum of the length, a message authentication code
-// (MAC) of the frame, and the records. The checksum and the MAC also cover the MAC of the previous frame. A
-// record is a multiple of 8 bytes:
+// appends one frame. A frame is the length of its records, a checksum of the length, a message authentication
+// code (MAC), and the records. The checksum and the MAC also cover the MAC of the previous frame. A record is
+// a multiple of 8 bytes:
 //
 //	0    length of the query
 //	1    source of the answer

@@ -14,8 +14,8 @@ type Numbers struct {
 
 type Choice struct {
 	Method string
-	// Share is the expected gain in accuracy over always predicting the most frequent class, as a fraction of
-	// the gain of a model without privacy.
+	// Share is the expected gain in accuracy over a baseline, divided by the gain without privacy. The
+	// baseline always predicts the most frequent class.
 	Share  float64
 	Reason string
 }

@@ -59,7 +59,7 @@ func Units(key rng.Key, private neighbours.Rows) ([]byte, error) {
 	return slices.Concat(hashes...), nil
 }
 
-// ErrUnits matches the error of units that are new, or whose rows were changed.
+// ErrUnits matches the error for new or changed units.
 var ErrUnits = errors.New("quota: a unit was added or changed")
 
 // CheckUnits compares two results of Units. It returns ErrUnits if a hash in now is missing in before. If

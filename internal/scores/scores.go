@@ -83,9 +83,9 @@ func StandardError(share float64, n int) float64 {
 	return math.Sqrt(p * (1 - p) / rows)
 }
 
-// AUROC returns the area under the receiver operating characteristic for rows with two scores. Let d be the
-// second score minus the first. The area is the probability that d is larger for a row of class 1 than for a
-// row of class 0, where ties count half. The result is nil if a class has no rows or a d is NaN.
+// AUROC returns the area under the receiver operating characteristic. Let d be a row's second score minus its
+// first score. The area is the probability that d is larger for a row of class 1 than for a row of class 0.
+// Ties count half. If a class has no rows or a d is NaN, the result is nil.
 func AUROC(of blas32.General, labels []int) *float64 {
 	margins := make([]float64, len(labels))
 	order := make([]int, len(labels))
@@ -114,8 +114,7 @@ func AUROC(of blas32.General, labels []int) *float64 {
 	return &area
 }
 
-// Areas returns the mean and the standard deviation of several results of [AUROC], or nils if a result is
-// nil.
+// Areas returns the mean and the standard deviation of several [AUROC] results, or nils if a result is nil.
 func Areas(runs []*float64) (mean, sd *float64) {
 	all, sum := make([]float64, len(runs)), 0.0
 	for i, v := range runs {

@@ -38,8 +38,8 @@ func ParseFormat(name string) (Format, error) {
 	return "", fmt.Errorf("table: format %q is not one of %s", name, strings.Join(Formats(), ", "))
 }
 
-// Table holds a header and rows of equal length. Cells may hold hostile text. All formats escape control
-// characters. In CSV, cells that look like formulas get an apostrophe. Markdown shows HTML as text.
+// Table holds a header and rows of equal length. All formats escape control characters. In CSV, cells that
+// look like formulas get an apostrophe. Markdown shows HTML as text.
 type Table struct {
 	Header []string
 	Rows   [][]string

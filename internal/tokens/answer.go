@@ -42,7 +42,6 @@ func (c Counts) Check() error {
 	return nil
 }
 
-// largest returns the largest number of votes.
 func (c Counts) largest() (votes int64) {
 	for _, n := range c.Votes {
 		votes = max(votes, n)

@@ -13,13 +13,13 @@
 //
 // # Guarantee
 //
-// The event of a mechanism charges a whole run: all queries that the caps allow, answered or not. Each
-// record must affect only one teacher. This teacher must not vary between questions. So a record changes at
-// most one vote or one contribution for each question. Each token of a generated text is one query, also the
-// stop token. All noise is exact integer noise.
+// The event of a mechanism charges all queries that the caps allow, answered or not. Each record must affect
+// only one teacher, the same for all questions. So a record changes at most one vote or one contribution for
+// each question. Each token of a generated text, including the stop token, is one query. All noise is exact
+// integer noise.
 //
 // # Caveats
 //
-//   - The time of an answer depends on the number of tokens with votes, which is private.
+//   - The time of an answer depends on the private number of tokens with votes.
 //   - The caller must refuse to repeat a query number with other inputs, because the noise would be the same.
 package tokens

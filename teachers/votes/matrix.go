@@ -121,8 +121,7 @@ func (v Matrix) Histogram(query int) (aggregate.Histogram, error) {
 	return aggregate.NewHistogram(v.counts(make([]int, v.classes), query))
 }
 
-// Pluralities returns the class with the most votes for every query, the lowest in a tie. The result is
-// secret.
+// Pluralities returns the lowest class with the most votes for every query. The result is secret.
 func (v Matrix) Pluralities() []int {
 	best, _ := v.leaders()
 	return best

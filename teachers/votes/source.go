@@ -38,9 +38,9 @@ type Options struct {
 	FirstClass int
 	// Counts means that the file holds vote counts (queries x classes) instead of labels.
 	Counts bool
-	// Probabilities means that class probabilities are given in place of labels. Either one file has an array
-	// of queries x teachers x classes, or each teacher has a file with queries x classes. A teacher votes for
-	// the class with the largest probability, the lowest in a tie.
+	// Probabilities means that files hold class probabilities in place of labels. One file holds an array of
+	// queries x teachers x classes, or each teacher has a file of queries x classes. A teacher votes for the
+	// lowest class with the largest probability.
 	Probabilities bool
 	// Teachers is the public number of teachers, at most [MaxTeachers], or 0 if it is not declared. If
 	// Teachers is declared, a row of counts with a larger sum is an error. For labels, Teachers must be 0 or
@@ -222,7 +222,8 @@ func (s *Source) Part(from, to int) (*Source, error) {
 func (s *Source) Queries() int { return s.to - s.from }
 func (s *Source) Total() int   { return s.shape.rows }
 
-// Range returns the bounds of the selected queries, from <= query < to, counted from the start of the file.
+// Range returns the bounds of the selected queries: from <= query < to. Queries count from the start of the
+// file.
 func (s *Source) Range() (from, to int) { return s.from, s.to }
 
 // Teachers returns the number of teachers, or 0 for counts without a stated number.

@@ -28,7 +28,7 @@ import (
 	"github.com/pate-go/pate/dpsgd/nn"
 )
 
-// TestLayer checks a layer for inputs of shape in. Use small shapes: the time is proportional to (parameters
+// TestLayer checks a layer for the input shape in. Use small shapes: the time is proportional to (parameters
 // + inputs) x outputs.
 func TestLayer(t *testing.T, layer nn.Layer, in nn.Shape) {
 	t.Run("description", func(t *testing.T) { describe(t, layer, in) })

@@ -26,12 +26,12 @@ func (g Guesses) validate() error {
 	return nil
 }
 
-// PValue bounds the probability of at least Right correct guesses if claim is true for add/remove of one
-// record (Steinke, Nasr, Jagielski 2023). With B ~ Bin(Made, e^epsilon/(1 + e^epsilon)) the bound is
+// PValue bounds the probability of at least Right correct guesses (Steinke, Nasr, Jagielski 2023). It assumes
+// that claim is true for add/remove of one record. Let B ~ Bin(Made, e^epsilon/(1 + e^epsilon)). The bound is
 //
 //	P[B >= Right] + 2 Canaries delta max over 1 <= i <= Right of P[Right > B >= Right - i]/i
 //
-// The canary records may depend on each other in any way.
+// The canary records may be dependent.
 func (g Guesses) PValue(claim Claim) float64 {
 	if g.Right == 0 {
 		return 1

@@ -211,8 +211,8 @@ type Config struct {
 	// Delta is delta_mu of the package comment, in (0, 1). It includes Steps x orders x Failure, the
 	// probability that any estimate fails.
 	Delta float64
-	// Orders are the orders lambda to try, from 1 to MaxOrder. The default is DefaultOrders. The orders must
-	// be fixed in advance, because the estimate at each order may fail.
+	// Orders holds the orders lambda to try, from 1 to MaxOrder. The default is DefaultOrders. The orders
+	// must be fixed in advance, because Delta includes the failure probability of each order.
 	Orders []int
 	// Failure is the probability that the estimate of one step at one order fails. The product of Steps, the
 	// number of orders, and Failure must be below Delta. By default this product is Delta/10.

@@ -1,5 +1,5 @@
-// Package acceptance samples the exponential mechanism on integer scores exactly. An option with score n is
-// the answer with probability proportional to exp(n/Scale).
+// Package acceptance samples exactly from the exponential mechanism on integer scores. An option with score n
+// has probability proportional to exp(n/Scale).
 package acceptance
 
 import (

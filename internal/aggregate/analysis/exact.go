@@ -213,7 +213,8 @@ func neighbours(t tally, f func(counts []int)) {
 	}
 }
 
-// divergences holds maxima over neighbours h': forward of D_a(M(h)||M(h')), and reverse of D_a(M(h')||M(h)).
+// divergences holds the maxima of D_a(M(h)||M(h')) (forward) and D_a(M(h')||M(h)) (reverse) over neighbours
+// h' of a histogram h.
 type divergences struct{ forward, reverse spent }
 
 func (d divergences) both() spent {

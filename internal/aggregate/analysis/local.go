@@ -310,8 +310,8 @@ func logQuantile(logP float64) float64 {
 	return z
 }
 
-// tally holds the counts of one query, largest first. Bounds do not depend on the order of the classes.
-// Exact costs depend on it only for integer noise.
+// tally holds the counts of one query, largest first. The order of classes affects only exact costs with
+// integer noise.
 type tally []int
 
 func newTally(counts []int) tally {

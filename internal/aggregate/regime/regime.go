@@ -59,13 +59,12 @@ func (a Advice) StabilityLoses() bool { return !a.Winner().Stability }
 func (a Advice) Feasible(m Method) bool { return m.GapNeeded <= float64(a.Regime.Teachers) }
 
 // Advise returns the gap that each method needs to answer a query right with probability Success. The gap
-// suffices in the worst case: all classes except the winner are tied. For a stability method, every release
-// is right. Noise is continuous for noisy argmax and integer for stable-svt.
+// suffices even if all classes except the winner are tied. Every answer that a stability method releases is
+// right. Noisy argmax has continuous noise, and stable-svt has integer noise.
 //
-// The gap that noisy argmax needs grows like the square root of the number of queries. Stability methods need
-// a distance of about log(queries/delta)/epsilon moved votes, and a gap of two for each moved vote. So noisy
-// argmax is better if queries are few, because noise is then small. It is also better if many queries are
-// unstable, because a sparse vector stops after r.Unstable refusals.
+// The gap of noisy argmax grows like the square root of the number of queries. Stability methods need a gap
+// of about 2 log(queries/delta)/epsilon. So noisy argmax is better for few queries. Noisy argmax is also
+// better if many queries are unstable, because a sparse vector stops after r.Unstable refusals.
 func Advise(ctx context.Context, r Regime) (Advice, error) {
 	return advise(ctx, r, claims(accountant.ByAuto))
 }

@@ -30,10 +30,10 @@ type runner struct {
 }
 
 // Run trains every plan Seeds times and returns one row per plan. After an interruption, Run with the same
-// Config reuses finished trainings and resumes an unfinished one from its checkpoint. The result is the same
-// to the last bit, and nothing is charged twice. Every training writes a model file for [OpenModel]. The
-// files are in Config.Dir/public/models, or in Config.Dir/private/results/models if models may not be
-// published. The ledger stores the SHA-256 of each file.
+// Config reuses finished trainings and the checkpoint of an unfinished training. The result is bit-identical,
+// and nothing is charged twice. Every training writes a model file for [OpenModel] to
+// Config.Dir/public/models. If models may not be published, the folder is Config.Dir/private/results/models.
+// The ledger stores the SHA-256 of each file.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	start := time.Now()
 	c, err := cfg.withDefaults()
@@ -257,7 +257,7 @@ type Row struct {
 	// AUROCSD is its standard deviation over seeds. Results of earlier versions lack these fields.
 	AUROC   *float64 `json:"auroc,omitempty"`
 	AUROCSD *float64 `json:"auroc_sd,omitempty"`
-	// StandardError is the sampling error of Accuracy, from the number of test rows. It is 0 in results of
+	// StandardError is the standard error of Accuracy for the number of test rows. It is 0 in results of
 	// earlier versions.
 	StandardError float64 `json:"standard_error,omitempty"`
 	Steps         int     `json:"steps"`

@@ -40,7 +40,7 @@ type Config struct {
 	Law      tune.Law
 	// If Private is nil, settings are scored on Task.Pool, otherwise on part of the private units.
 	Private *Private
-	// Shared, if not nil, is the ledger to charge, instead of the run's own ledger.
+	// Shared is the ledger to charge, or nil to charge the run's own ledger.
 	Shared *recipe.Shared
 	// Every, if above 0, makes a successful search end only after a multiple of Every (see [tune.Search]).
 	Every time.Duration
@@ -197,7 +197,7 @@ func (j *job) quote(ctx context.Context) (tune.Price, error) {
 	return p, err
 }
 
-// split divides s in two. Only a public hash of a unit's name determines which result gets the unit.
+// split assigns each unit to a result by a public hash of the unit's name alone.
 func split(s dataset.Set, share float64) (train, choose dataset.Set) {
 	empty := s
 	empty.Y, empty.Units, empty.IDs, empty.LeftOut = nil, nil, nil, nil

@@ -99,8 +99,8 @@ func (j *job) path(name string) string {
 	return results.Folder(j.Dir).Private(filepath.FromSlash(name))
 }
 
-// TryLedger returns an error if a new run does not fit in the shared ledger. Run would return the same error.
-// TryLedger writes nothing. The ledger file need not exist.
+// TryLedger returns the error of Run if a new run does not fit in the shared ledger. TryLedger writes
+// nothing. The ledger file need not exist.
 func (c Config) TryLedger(ctx context.Context) error {
 	j, err := c.newJob()
 	if err != nil {

@@ -113,7 +113,7 @@ type Figures struct {
 	OfTypical []bayes.Figure `json:"bayes,omitempty"`
 }
 
-// Rows holds the figures of every row of a result, or is nil if no row has figures.
+// Rows holds the Bayesian figures of each row of a result, or is nil without figures.
 type Rows [][]bayes.Figure
 
 // Of calls the function `of` for every row and returns the figures, or nil if no row has figures.

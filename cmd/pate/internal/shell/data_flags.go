@@ -103,7 +103,7 @@ func (f *DataFlags) rule() (dataset.ClassRule, error) {
 	return rule, nil
 }
 
-// Names parses names that are separated by commas.
+// Names parses comma-separated names.
 func Names(text string) ([]string, error) {
 	names, err := csv.NewReader(strings.NewReader(text)).Read()
 	for i := range names {

@@ -101,7 +101,7 @@ func (g *Globals) Logf(format string, args ...any) {
 	}
 }
 
-// Print writes report as JSON for format JSON, and otherwise the table that tableIn returns.
+// Print writes report in format JSON, and the table from tableIn in all other formats.
 func (g *Globals) Print(report any, tableIn func(table.Format) table.Table) error {
 	format := g.ParsedFormat()
 	if format == table.JSON {
