@@ -249,7 +249,7 @@ const maxWithoutReplacement = 512
 // The moment of integer order a is at most 1 + sum_{j>=2} C(a,j) q^j t_j (Wang, Balle, Kasiviswanathan 2019,
 // Theorem 9). Here q is the sampled fraction, and t_j depends on the mechanism.
 
-// withoutReplacement bounds a mechanism on a random subset of fixed size under replace-one.
+// withoutReplacement bounds a mechanism on a random subset of fixed size, under replace-one.
 type withoutReplacement struct {
 	logq    float64
 	inner   curve

@@ -47,8 +47,8 @@ func (e PoissonSelection) group(n int64) (Event, error) {
 	return PoissonSelection{e.Mean, Group{n, e.Event}}, nil
 }
 
-// logMean returns the log of the expected number of runs, rounded up: eta (1-gamma) / (gamma (1-gamma^eta)),
-// or (1/gamma - 1)/log(1/gamma) for eta = 0.
+// logMean returns the log of the expected number of runs, rounded up. This number is eta (1-gamma) / (gamma
+// (1-gamma^eta)), or (1/gamma - 1)/log(1/gamma) for eta = 0.
 func (e Selection) logMean() float64 {
 	l := math.Log(e.Gamma)
 	shape := -l // the limit of (1-gamma^eta)/eta

@@ -105,7 +105,8 @@ func permuteAndFlipChance(scale float64, classes int) chance {
 	}
 }
 
-// thresholdChance returns the function P[max(counts) + Z >= threshold] for discrete Gaussian Z.
+// thresholdChance returns P[max(counts) + Z >= threshold] as a function of counts, for discrete Gaussian
+// noise Z.
 func thresholdChance(sigma float64, threshold int64) (func(counts []int64) float64, error) {
 	noise, err := rng.NewDiscreteGaussian(sigma)
 	if err != nil {
@@ -138,7 +139,7 @@ func gumbelAhead(x float64, rivals int) float64 {
 	return 1 / (1 + float64(rivals)*math.Exp(-x))
 }
 
-// oneSidedAhead returns integral_0^1 (1-uy)^rivals du with y = e^-x, for permute-and-flip.
+// oneSidedAhead returns the integral of (1-uy)^rivals du over [0, 1] with y = e^-x, for permute-and-flip.
 func oneSidedAhead(x float64, rivals int) float64 {
 	y, k := math.Exp(-x), float64(rivals+1)
 	if y == 0 {

@@ -52,8 +52,8 @@ type Description struct {
 // unchanged.
 type LeastNoise func(event func(noise float64) (accountant.Event, error)) (float64, error)
 
-// Find returns the least noise at which event(noise) fits the budget. If every noise fits, Find returns
-// the least noise that l tries. The error matches [accountant.ErrNoBracket] if no noise fits.
+// Find returns the least noise at which event(noise) fits the budget. If every noise fits, Find returns the
+// least noise tried. If no noise fits, the error matches [accountant.ErrNoBracket].
 func (l LeastNoise) Find(event func(noise float64) (accountant.Event, error)) (float64, error) {
 	noise, err := l(event)
 	var bracket *accountant.NoBracketError

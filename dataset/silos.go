@@ -8,7 +8,6 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// fillSilos sets Silos and SiloOf of a task from public rows.
 func (t *Table) fillSilos(task *Task, kept [3][]int) error {
 	// The names come from public rows, as class names do, because results and the number of teachers depend
 	// on them. If a private row has another silo, or a unit has rows in two silos, the task is refused: votes

@@ -18,8 +18,8 @@ type Clipping struct {
 	// GroupNorms, if not empty, holds the clip norm of each group of a [Grouped] model. ClipNorm must then be
 	// zero. The norm of the whole gradient is at most the square root of the sum of the squared GroupNorms.
 	GroupNorms []float64 `json:"group_norms,omitempty"`
-	// Stabilizer, if positive, multiplies every gradient g by C/(|g| + Stabilizer) (automatic clipping, Bu et
-	// al. 2023). It must be in [2^-40, 2^40].
+	// Stabilizer, if positive, multiplies every gradient g by C/(|g| + Stabilizer) with clip norm C
+	// (automatic clipping, Bu et al. 2023). It must be in [2^-40, 2^40].
 	Stabilizer float64 `json:"stabilizer,omitzero"`
 	// Adaptive changes the clip norm after every step. With the zero value the clip norm is constant.
 	Adaptive Adaptive `json:"adaptive,omitzero"`

@@ -89,8 +89,8 @@ type Config struct {
 	// Features that are learned from private rows are charged.
 	Features string
 	Teachers int // default depends on the number of private units; silos have the same number of teachers each
-	// Pool is PoolMarginals or PoolTree if the pool is drawn from noisy counts of the private rows. Every
-	// method that uses such a pool is charged for the counts. Task must have declared ranges.
+	// Pool, if set, is PoolMarginals or PoolTree: the pool is drawn from noisy counts of the private rows.
+	// Methods that use a drawn pool are charged for the counts. Task must then have declared ranges.
 	Pool string
 	// Unit is the name of the privacy unit, such as "patient"; default "record".
 	Unit string

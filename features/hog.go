@@ -11,10 +11,10 @@ import (
 )
 
 // HOG is the histogram of oriented gradients of Dalal and Triggs (2005). Every square cell of pixels has a
-// histogram of gradient directions, weighted by gradient length. Square blocks of cells are normalised
-// separately, at a stride of one cell.
+// histogram of gradient directions, weighted by gradient length. Square blocks of cells, one cell apart, are
+// normalised separately.
 //
-// Directions are signed (a full turn), because light on dark and dark on light are different strokes.
+// Directions are signed (a full turn), because a light stroke on dark differs from a dark stroke on light.
 // Gradients are computed from the square roots of the pixels. A gradient is divided linearly between the two
 // nearest directions and the four nearest cells. Gradients beyond the last whole cell are not used.
 type HOG struct {

@@ -14,12 +14,12 @@ import (
 // Scattering is the 2-D scattering transform of order two with two scales and eight angles (Bruna and Mallat
 // 2013), like Scattering2D(J=2, L=8) of Kymatio 0.3. Each of 81 channels has one value per 4x4 pixels. A
 // 28x28 image has 81 x 7 x 7 features, channel by channel. Let * be convolution, f the low-pass filter, and
-// w(s,a) the wavelet of scale s and angle a. Channel 0 of image x is f*x. Channels 1 to 16 are f*|w(s,a)*x|,
-// ordered by s, then a. Channels 17 to 80 are f*|w(2,b)*|w(1,a)*x||, ordered by a, then b. Scale 2 is coarse.
+// w(s,a) the wavelet of angle a and scale s: 1 (fine) or 2 (coarse). Channel 0 of image x is f*x. Channels 1
+// to 16 are f*|w(s,a)*x|, ordered by s, then a. Channels 17 to 80 are f*|w(2,b)*|w(1,a)*x||, ordered by a,
+// then b.
 //
-// A discrete Fourier transform is computed as products of dense real matrices, eight images side by side.
-// Dense products need more operations than a fast Fourier transform, but less time, because vector units
-// compute them.
+// Fourier transforms are computed as products of dense matrices, because vector units make these products
+// faster than fast Fourier transforms.
 //
 // Batches are many times faster than single images. Concurrent calls are safe.
 type Scattering struct {

@@ -7,7 +7,7 @@ import (
 	"math/bits"
 )
 
-// Scales must be in [minScale, maxScale]. With larger scales sums in int64 could overflow.
+// Scales must be in [minScale, maxScale]. Larger scales could overflow sums in int64.
 const (
 	minScale = 0x1p-10
 	maxScale = 0x1p40

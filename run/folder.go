@@ -227,8 +227,8 @@ func isRun(path string, config []byte, asked identity) error {
 	return err
 }
 
-// ReadState reads the progress of a run from a JSON file into state, if the file exists. The field id of the
-// file must equal the argument `id`, the [ID] of the run.
+// ReadState reads the progress of a run from a JSON file into state. A missing file is no error. The file's
+// field id must equal the argument `id`, the run's [ID].
 func ReadState(path, id string, state any) error {
 	durable.Sweep(path, "") // remains of killed processes; the caller holds the folder
 	text, err := os.ReadFile(path)

@@ -101,7 +101,7 @@ func (b *Before) Try(events ...accountant.Event) error {
 }
 
 // Find returns the recorded run with the given hash of private inputs, or nil. It decodes the run's settings
-// into the value that settings points to.
+// into *settings.
 func (b *Before) Find(inputs []byte, settings any) (*Recorded, error) {
 	for i := range b.Recorded {
 		r := &b.Recorded[i]

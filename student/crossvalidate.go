@@ -38,7 +38,7 @@ type Candidate struct {
 	Name string
 	// Fit trains on the rows of x whose label is not [Unlabelled]. Concurrent calls must be safe.
 	Fit fitFunc
-	// Try, if not nil, trains a faster classifier of the same kind in cross-validation.
+	// Try, if not nil, replaces Fit in cross-validation because it is faster.
 	Try fitFunc
 
 	of Matrix // if it has rows, replaces x for Try

@@ -197,7 +197,7 @@ const (
 	iterations = 36
 )
 
-// spread solves F = alpha·W·F + (1-alpha)·Y and divides each row by its sum (Zhou et al. 2004).
+// spread solves F = alpha·W·F + (1-alpha)·Y and divides each row of F by its sum (Zhou et al. 2004).
 func (g *graph) spread(ctx context.Context, labels, column []int, classes int) (Matrix, error) {
 	// Y holds the released labels, and column maps classes to the columns of Y. All eigenvalues of W are
 	// between -1 and 1, so spread uses Chebyshev's iteration (Golub and Varga 1961). The result of a row too

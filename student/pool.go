@@ -92,9 +92,9 @@ func NewPool(ctx context.Context, x Matrix, config Config, rnd *rand.Rand) (*Poo
 func (p *Pool) Len() int { return p.z.Rows }
 
 // Spread propagates released labels along the neighbour graph. The slice labels has a class or [Unlabelled]
-// for each pool row. The result has one row per pool row and one column per class. A row is zero if no label
-// is within 36 steps. All other rows are non-negative and sum to 1. Without labels the error is
-// [ErrNoLabels].
+// for each pool row. The result has one row per pool row and one column per class. A row is zero if all
+// labels are more than 36 steps away. All other rows are non-negative and sum to 1. Without labels the error
+// is [ErrNoLabels].
 func (p *Pool) Spread(ctx context.Context, labels []int, classes int) (Matrix, error) {
 	if _, _, err := released(labels, p.Len(), classes); err != nil {
 		return Matrix{}, err

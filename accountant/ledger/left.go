@@ -11,9 +11,9 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Left is the rest of a budget under composition. It is larger than the budget minus the used epsilon: at a
-// budget of 2 with 1.2 used, about 1.55 is left. Left uses only Rényi divergences. With privacy loss
-// distributions more may fit: see [Ledger.Fits] and [Ledger.LeastNoise].
+// Left is the rest of a budget under composition. This rest is larger than the budget minus the used epsilon:
+// if 1.2 of 2 is used, about 1.55 is left. Left uses only Rényi divergences. More may fit with privacy loss
+// distributions: see [Ledger.Fits] and [Ledger.LeastNoise].
 type Left struct {
 	// Rho is the zCDP cost of the largest Gaussian release that fits. Its noise multiplier is 1/sqrt(2 Rho).
 	Rho float64

@@ -121,7 +121,7 @@ func (l *Ledger) Commit(r *Reservation, outcome []byte) error {
 	return l.CommitBatch([]Outcome{{Of: r, Bytes: outcome}})
 }
 
-// CommitBatch commits several outcomes with one sync. After an error no outcome may be released.
+// CommitBatch commits several outcomes with one sync. If it returns an error, no outcome may be released.
 func (l *Ledger) CommitBatch(outcomes []Outcome) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -121,8 +121,8 @@ func (c *chain) summary() (Summary, error) {
 // Committed reports whether the outcome of a ledger entry is committed.
 func (s Summary) Committed(entry int64) bool { return s.commits.has(entry) }
 
-// Claim returns an epsilon at delta in (0, 1) for all releases under the ledger, or +Inf if no bound is
-// known. In mode Reserved it is the epsilon of all reservations. In mode Filter it is the epsilon of the
+// Claim returns an epsilon at delta in (0, 1) for all releases under the ledger. If no bound is known, Claim
+// returns +Inf. In mode Reserved, the epsilon covers all reservations. In mode Filter, the epsilon covers the
 // whole budget, because a total that depends on answers is not a bound.
 func (s Summary) Claim(delta float64) (float64, error) {
 	if !(delta > 0 && delta < 1) {
@@ -304,9 +304,9 @@ var ErrSignature = errors.New("ledger: the signature is invalid")
 
 const signatureSchema = "pate.ledger-signature/1"
 
-// Signature is a signature of a ledger up to the line of Head. It does not cover later lines.
+// Signature signs a ledger up to the line of Head, but not later lines.
 //
-// Signature.Signature is an Ed25519 signature of three lines, each with a newline:
+// The field Signature is an Ed25519 signature of three lines, each with a newline:
 //
 //	pate.ledger-signature/1
 //	ID

@@ -194,7 +194,8 @@ func mergeRuns(rs []runs) []runs {
 	return out
 }
 
-// deltaByEpsilon returns the least delta with at(ctx, delta) <= epsilon, for a nonincreasing function `at`.
+// deltaByEpsilon returns the least delta with at(ctx, delta) <= epsilon. The function `at` must be
+// nonincreasing in delta.
 func deltaByEpsilon(
 	ctx context.Context, epsilon float64, at func(ctx context.Context, delta float64) (accountant.Bound, error),
 ) (accountant.Bound, error) {

@@ -69,7 +69,7 @@ func (c Counts) At(question int) []int64 {
 	return c.Votes[question*c.Classes : (question+1)*c.Classes]
 }
 
-// Labels returns the class with the most noisy votes at every question. The lowest index wins a tie.
+// Labels returns, for each question, the class with the most noisy votes. The lowest index wins a tie.
 func (c Counts) Labels() []int {
 	labels := make([]int, len(c.Votes)/c.Classes)
 	for q := range labels {

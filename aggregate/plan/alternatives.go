@@ -22,7 +22,7 @@ type Goal struct {
 	Queries int
 	// A plan of ForLabels has at least MinLabels expected correct labels, unless the plan asks all queries.
 	MinLabels float64
-	// With Steady, ForLabels first tries GNMax with Sigma of about Teachers/5 or less. If that plan meets the
+	// Steady makes ForLabels first try GNMax with Sigma of about Teachers/5 or less. If that plan meets the
 	// goal, ForLabels returns it. Use Steady for teachers of unknown accuracy.
 	Steady bool
 	// Accountant computes a plan's epsilon on a ledger of mode Reserved. The default is ByAuto.

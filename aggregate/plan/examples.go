@@ -38,14 +38,14 @@ func PluralityExamples(votes []aggregate.Histogram) []Example {
 }
 
 // Simulation draws example votes from public guesses, so planning has no privacy cost. The true label of a
-// query is uniform. Each query has its own probability x that a teacher is right, from a Beta distribution
-// with mean Accuracy. The variance of x follows from Correlation. Given x, the teachers are independent. For
-// each query, one wrong class is drawn. A wrong vote is for this class with probability Confusion, and
-// otherwise for a uniform wrong class. All teachers vote and are equally good.
+// query is uniform. On each query, teachers are right with a probability x, drawn from a Beta distribution.
+// Its mean is Accuracy, and its variance follows from Correlation. Given x, the teachers are independent. For
+// each query, one wrong class is drawn. With probability Confusion, a wrong vote is for this class, otherwise
+// for a uniform wrong class. All teachers vote and are equally good.
 //
-// The defaults are close to 250 kernel ridge teachers on MNIST with 240 images each. Their accuracy was 0.85,
-// their correlation 0.43. Of wrong votes on a query, 72 % were for one class. The plurality was correct on
-// 91.5 % of queries. Without correlation, every plurality would be correct and plans would be too optimistic.
+// The defaults are close to 250 kernel ridge teachers with 240 MNIST images each. Their accuracy was 0.85 and
+// their correlation 0.43. On a query, 72 % of wrong votes were for one class. Without correlation, every
+// plurality would be correct and plans would be too optimistic.
 type Simulation struct {
 	Teachers    int     // >= 2
 	Classes     int     // >= 2

@@ -191,8 +191,8 @@ func NewTutorialCNN(in Shape, classes int, rnd *rand.Rand) (*Model, error) {
 		Flatten{}, Dense{Units: 32}, ReLU{}, Dense{Units: classes, Weights: Glorot})
 }
 
-// fileMagic begins a model file. The next fields are: length of the architecture's text (4 bytes), this text,
-// number of parameters (8 bytes), parameters (float32), SHA-256 of all preceding bytes.
+// fileMagic begins a model file. Then head writes the architecture and the number of parameters. The
+// parameters (float32) and the SHA-256 of all preceding bytes follow.
 const fileMagic = "pate dpsgd/nn 1\n"
 
 const maxName = 1 << 16

@@ -80,7 +80,6 @@ func (s step) best() int {
 	return s.list[at]
 }
 
-// mean returns the mean of the teachers' distributions, restricted to s.list and scaled to sum 1.
 func (s step) mean() []float64 {
 	law := make([]float64, len(s.list))
 	for _, row := range s.teachers {

@@ -80,7 +80,7 @@ func quotaTargets() []Target {
 	}
 }
 
-// brokenQuota returns votes of patients at more questions than are charged.
+// brokenQuota returns targets with a broken quota or a private radius.
 func brokenQuota() []Target {
 	return []Target{
 		byQuota("quota-vote-more", func(patients []patient) []int64 { return quotaCast(patients, quotaVotes+1, arrivals) }).

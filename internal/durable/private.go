@@ -119,8 +119,8 @@ func OpenRegular(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// Unchanged reports whether two results of Stat describe one file that was not written between the calls. It
-// compares the sizes, the modification times and, if known, the times at which the attributes changed.
+// Unchanged reports whether two Stat results describe one file that was not written between the calls.
+// Unchanged compares sizes, modification times and, if known, attribute change times.
 func Unchanged(was, is fs.FileInfo) bool {
 	return os.SameFile(was, is) && is.Size() == was.Size() && is.ModTime().Equal(was.ModTime()) &&
 		statusTime(was) == statusTime(is)

@@ -108,7 +108,7 @@ func resolve(path string) (string, error) {
 	return "", fmt.Errorf("durable: %s: too many links", path)
 }
 
-// Exists reports whether path exists. A link to a missing file exists.
+// Exists reports whether path exists, without following links.
 func Exists(path string) (bool, error) {
 	_, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -173,8 +173,8 @@ func polarOf(x, y float32) (length, angle float32) {
 
 func withoutSign(v float32) float32 { return math.Float32frombits(math.Float32bits(v) &^ (1 << 31)) }
 
-// Between sets dst[i] to w[0] upper[i] + w[1] upper[i+1] + w[2] lower[i] + w[3] lower[i+1], where w is
-// weights. The slices upper and lower have one element more than dst.
+// Between sets dst[i], with w = weights, to w[0] upper[i] + w[1] upper[i+1] + w[2] lower[i] + w[3]
+// lower[i+1]. The slices upper and lower have one element more than dst.
 func Between(dst, upper, lower []float32, weights [4]float32) {
 	match(len(upper) == len(dst)+1 && len(lower) == len(dst)+1)
 	done := whole[float32](len(dst), 8)

@@ -96,9 +96,9 @@ func encoded(rows [][]string) []byte {
 	return b.Bytes()
 }
 
-// Given returns pairs from a CSV file with a row of votes for each query. The first line is a header if
-// it has no cell in common with the second line. There are at most 8 pairs. Each pair changes the votes
-// of one teacher: in every query, the vote moves to the most frequent other class.
+// Given returns at most 8 pairs from a CSV file with one row of votes per query. If the first line has no
+// cell in common with the second line, it is a header. Each pair changes one teacher's vote in every query to
+// the most frequent other class.
 func Given(file []byte) (pairs []Pair, err error) {
 	rows, err := read(file)
 	if err != nil {

@@ -96,8 +96,8 @@ type Config struct {
 	Spare func(dataset.Task) (restore func())
 }
 
-// Implied returns Method, unless Method is [Auto] or "". In that case, it returns [PATE] if a setting for
-// teachers is present. Without such a setting, it returns [Nearest] if the pool is drawn, and else [Auto].
+// Implied returns Method if Method is set and is not [Auto]. Otherwise, a setting for teachers implies
+// [PATE]. Without such a setting, a drawn pool implies [Nearest], and any other pool implies [Auto].
 func (s Settings) Implied() string {
 	if method := cmp.Or(s.Method, Auto); method != Auto {
 		return method

@@ -53,7 +53,7 @@ func discordant(a, b, labels []int, classes int) (won, lost []float64) {
 }
 
 // Paired compares the predictions a and b of two methods on the same rows. It returns the differences in
-// accuracy and in balanced accuracy, a minus b. Runs with the same index share a seed.
+// accuracy and in balanced accuracy, a minus b. Runs a[i] and b[i] share a seed.
 func Paired(a, b [][]int, labels []int, classes int) (accuracy, balanced Interval) {
 	// For one run, the interval of accuracy is from McNemar's exact test. Among the rows that exactly one
 	// method predicts correctly, the number of correct predictions by a is binomial (Clopper and Pearson

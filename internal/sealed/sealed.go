@@ -1,5 +1,5 @@
-// Package sealed is the common format of the project's binary files: the magic, the fields, and the SHA-256
-// of both. The magic is a line that identifies kind and version. All values are little-endian. The hash
+// Package sealed defines the format of the project's binary files: a magic line, the fields, and the SHA-256
+// of all preceding bytes. The magic identifies kind and version. All values are little-endian. The hash
 // detects damage but does not authenticate.
 package sealed
 

@@ -8,7 +8,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 )
 
-// Reserve charges an event to a ledger in memory with a huge budget.
+// Reserve charges an event to a new in-memory ledger with a huge budget.
 func Reserve(t require.TestingT, relation accountant.Relation, e accountant.Event) *ledger.Reservation {
 	l, err := ledger.New(ledger.Config{Unit: "record", Relation: relation, Epsilon: 1e9, Delta: 1 - 1e-9})
 	require.NoError(t, err)

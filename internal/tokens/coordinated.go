@@ -6,9 +6,9 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Coordinated returns the vote of one teacher of a coordinated ensemble (Hot PATE; Cohen et al. 2023), or
-// None if no token has a positive probability. The slices have one value for each token that the teacher can
-// choose.
+// Coordinated returns the vote of one teacher of a coordinated ensemble (Hot PATE; Cohen et al. 2023). If no
+// token has a positive probability, Coordinated returns None. The slices have one value for each token that
+// the teacher can choose.
 func Coordinated(seed, query uint64, tokens []int, logProbs []float64) int {
 	// All teachers share the public exponentials E_t of a query. A teacher with probabilities p_t votes for
 	// the token with the least E_t/p_t, which is token t with probability p_t. Teachers with similar

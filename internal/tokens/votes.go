@@ -92,8 +92,8 @@ func (v *noisyVotes) winner(c Counts, s *rng.Stream) int {
 	return best
 }
 
-// Confident is [aggregate.ConfidentGNMax] on sparse counts. It answers like GNMax with Sigma2 if the largest
-// count plus noise of standard deviation Sigma1 is at least Threshold. Otherwise it declines.
+// Confident is [aggregate.ConfidentGNMax] on sparse counts. It declines if the largest count plus noise of
+// standard deviation Sigma1 is below Threshold. Otherwise it answers like GNMax with Sigma2.
 type Confident struct {
 	dense     *aggregate.ConfidentGNMax
 	cfg       aggregate.ConfidentGNMaxConfig

@@ -28,8 +28,8 @@ const (
 	// BestThresholds tries all thresholds, and grows each tree on a bootstrap sample (random forest). It
 	// suits columns of categories better than RandomThresholds.
 	BestThresholds Thresholds = iota
-	// RandomThresholds draws one uniform threshold within the column's values, and grows each tree on all
-	// data (extremely randomised trees, Geurts et al. 2006). It is better for numeric columns.
+	// RandomThresholds draws one uniform threshold in the range of a column, and grows each tree on all data
+	// (extremely randomised trees, Geurts et al. 2006). It suits numeric columns better.
 	RandomThresholds
 )
 

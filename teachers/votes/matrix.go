@@ -34,7 +34,7 @@ type Matrix struct {
 	wide                       []int16 // row-major, if classes > 127
 }
 
-// New returns a matrix of abstentions.
+// New returns a matrix that holds only abstentions.
 func New(queries, teachers, classes int) (*Matrix, error) {
 	if err := checkShape(queries, teachers, classes); err != nil {
 		return nil, err

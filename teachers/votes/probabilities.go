@@ -12,7 +12,7 @@ import (
 	"github.com/pate-go/pate/internal/npy"
 )
 
-// maxOff is the largest difference from 1 that rounding may cause in a sum of probabilities.
+// maxOff is the tolerance for rounding in a sum of probabilities, which should be 1.
 const maxOff = 0.05
 
 var shareDomain = domain{shares: true}

@@ -31,7 +31,7 @@ func karyResponse(eps, categories float64) *atoms {
 		logBeyond: math.Inf(-1), logBefore: math.Inf(-1)}
 }
 
-// sampledResponse is randomised response on a Poisson sample.
+// sampledResponse is binary randomised response on a Poisson sample of rate q.
 func sampledResponse(q, eps float64, reverse bool) *atoms {
 	high, low := -mathx.LogAddExp(0, eps), -math.Log1p(math.Exp(-eps))
 	u, v := mathx.LogMix(q, eps), mathx.LogMix(q, -eps)
@@ -309,8 +309,8 @@ func (o *outcomes) outside(from, to int) (p, q float64) {
 	return p, q
 }
 
-// cells divides the outcomes i with first <= i <= last among the cells of a grid. If merge is set, off must
-// be the result of anchor.
+// cells divides the outcomes first to last, inclusive, among the cells of a grid. If merge is set, off must
+// be o.anchor(h).
 func (o *outcomes) cells(h, off float64, first, last int, merge bool, width gridWidths) *cells {
 	lo, hi := o.loss[first], o.loss[last]
 	bottom := lo

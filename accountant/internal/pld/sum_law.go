@@ -93,8 +93,8 @@ func (l *sumLaw) finer(r int) *sumLaw {
 	return &out
 }
 
-// plus returns the distribution of the sum of two independent terms, on a grid of step h. The steps of the
-// terms must be h times powers of two.
+// plus returns the distribution of the sum of two independent terms, on a grid of step h. The step of each
+// term must be h times a power of two.
 func (l *sumLaw) plus(b *sumLaw, h, tail float64, work *int) *sumLaw {
 	same := l == b
 	step := math.Min(l.h, b.h)

@@ -151,9 +151,9 @@ func success(epsilon, delta float64) float64 {
 	return math.Min(1, (1+delta*math.Exp(-epsilon))/(1+math.Exp(-epsilon)))
 }
 
-// ShareOutside returns Delta/delta, for delta in [Delta, 1). Let P be the probability that the privacy loss
-// of a given record exceeds f. By Markov's inequality, P > delta for at most a fraction Delta/delta of the
-// data distribution.
+// ShareOutside returns Delta/delta, for delta in [Delta, 1). For a given record, let P be the probability
+// that the privacy loss exceeds f. By Markov's inequality, at most a fraction Delta/delta of the data
+// distribution has P > delta.
 func (f Figure) ShareOutside(delta float64) (float64, error) {
 	if !(delta >= f.Delta && delta < 1) {
 		return 0, fmt.Errorf("bayes: delta %g must be from delta_mu %g to below 1", delta, f.Delta)

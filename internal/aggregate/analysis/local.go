@@ -168,8 +168,8 @@ func (l *localCost) change(logQ float64) float64 {
 	return math.Max(l.cost(l.upper(logQ))-cost, cost-l.cost(l.lower(logQ)))
 }
 
-// publishedProfile adds weight*bound(d) to every dst[d]. At every histogram within d moved votes of t, one
-// more moved vote changes the cost by at most bound(d).
+// publishedProfile adds weight*bound(d) to every dst[d]. After at most d votes of t moved, one more moved
+// vote changes the cost by at most bound(d).
 func (l *localCost) publishedProfile(dst []float64, t tally, weight float64) {
 	// The conditions of the published theorem must hold. For q below q1 the change is largest at the largest
 	// q within d moved votes. For q above q0 it is largest at the smallest q. Between q1 and q0 the change is
@@ -194,7 +194,7 @@ func (l *localCost) publishedProfile(dst []float64, t tally, weight float64) {
 	}
 }
 
-// cellProfile is publishedProfile with weaker conditions on the cost and a slightly larger bound.
+// cellProfile is like publishedProfile, but needs weaker conditions on the cost for a slightly larger bound.
 func (l *localCost) cellProfile(dst []float64, t tally, weight float64) {
 	// The bound is the largest change over all q within d moved votes, for len(dst)-1 teachers. For q >= q0
 	// the change falls with q, and the cell has index -1. All q within d votes of t are within d+1 votes of

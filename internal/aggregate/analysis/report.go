@@ -51,9 +51,9 @@ type Epsilon struct {
 // data D.
 type Costs struct {
 	Independent, DataDependent Epsilon
-	// Claim is the epsilon that a ledger in mode "reserved" proves for the same queries and answers. With at
-	// least one answer, Claim is at most the epsilon in Independent. For LNMax it is less, because the
-	// published bound is loose. Claim is nil in Expected, and for noise that package aggregate cannot draw.
+	// Claim is the epsilon that a ledger in mode "reserved" proves for the same queries and answers. If there
+	// is an answer, Claim is at most the epsilon in Independent. Claim is nil in Expected, and for noise that
+	// package aggregate cannot draw.
 	Claim *accountant.Claim
 }
 

@@ -145,7 +145,6 @@ func (l layout) scores(units [][]int16) []int64 {
 	return scores
 }
 
-// choose returns the edges of a spanning tree.
 func (t *Tree) choose(scores []int64, key rng.Key) []Pair {
 	// Every round chooses an edge that joins two parts, with probability proportional to exp(score/Scale). As
 	// in aggregate.Exponential, edges have turns in a random order, and the first accepted turn is the

@@ -20,8 +20,8 @@ type Task struct {
 	Delta     float64 // probability that a run releases an unstable answer
 	// Noise is stability.Laplace or stability.Gaussian for MStab. If it is 0, Fit chooses one of them.
 	Noise stability.Noise
-	// Fit minimises the distance at which an answer has the probability Success. The default is 0.95. For
-	// SVT, Fit uses a probability of at least 1 - Failures/(2*Queries).
+	// Success is the probability of an answer at the distance that Fit minimises. The default is 0.95. For
+	// SVT, the probability is at least 1 - Failures/(2*Queries).
 	Success float64
 }
 

@@ -1,5 +1,5 @@
-// Package charged extracts image features that use a few statistics of the private images. It releases each
-// statistic once and charges for it.
+// Package charged extracts image features with a few statistics of the private images. Each statistic is
+// released and charged once.
 //
 // A row of features has two blocks:
 //
@@ -7,9 +7,9 @@
 //     its 81 channels, and a released mean is subtracted.
 //   - A histogram of oriented gradients, standardised within the image. A released mean is subtracted.
 //
-// Both blocks are scaled to the same norm, such that a row of d features has norm sqrt(d), up to rounding.
-// Rows are stored with 16 bits per number ([features.Packed]). Each row is rounded after extraction, after
-// whitening and at the end, independently of other rows. Statistics are computed from the stored rows.
+// Both blocks are scaled to the same norm. Up to rounding, a row of d features has norm sqrt(d). Rows are
+// stored with 16 bits per number ([features.Packed]). Each row is rounded independently of other rows: after
+// extraction, after whitening and at the end. Statistics are computed from the stored rows.
 //
 //	cfg := charged.Default(60000)
 //	events := cfg.Events() // reserve them, together with the training
@@ -19,12 +19,13 @@
 // # Guarantee
 //
 // A row of Features.Train or Features.Test depends only on its own image and on the released statistics. The
-// events of the configuration cover the statistics, for one added or removed record. A record is a row of the
-// training set, or all rows of a unit if the argument ends of [Prepare] is set. A mechanism that uses the
-// rows composes with these events. Statistics may be released, but rows are as private as the images.
+// events of [Config.Events] cover the statistics, for one added or removed record. By default, a record is
+// one row of the training set. If the argument ends of [Prepare] is set, a record is all rows of a unit.
+// Mechanisms that use the rows compose with these events. Statistics may be released, but rows are as private
+// as the images.
 //
 // # Caveats
 //
-// Noise, clip norm and ridge of [Default] were chosen on public images. If a unit owns several rows,
-// the unit is protected only if the argument ends of [Prepare] is set.
+// The noise, clip norm and ridge in [Default] were chosen on public images. Without the argument ends, a unit
+// with several rows is not protected.
 package charged

@@ -25,7 +25,7 @@ type Config struct {
 	// Records is the public number of records, the divisor of the sum. Neighbouring data sets differ in their
 	// numbers of records. So Records must not depend on the private data.
 	Records int
-	// Workers is the number of goroutines, by default GOMAXPROCS. The result does not depend on it.
+	// Workers is the number of goroutines, by default GOMAXPROCS. It does not change the result.
 	Workers int
 }
 

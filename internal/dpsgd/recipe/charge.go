@@ -83,7 +83,7 @@ func (r *runner) together(rows []Row) (together claim, all accountant.Composed, 
 	return together, all, nil
 }
 
-// continuous reports whether the computation of this epsilon may treat the noise as continuous.
+// continuous reports whether accounting may treat the noise as continuous at this epsilon.
 func (c claim) continuous(epsilon float64) bool {
 	return dpsgd.LatticeDelta(c.draws, epsilon) <= latticeShare*c.delta
 }

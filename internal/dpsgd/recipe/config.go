@@ -24,9 +24,9 @@ type Config struct {
 	Plans []Plan  // one row of the result for each plan
 	Seeds int     // number of independent runs of each plan; default 1
 	Unit  string  // name of the protected unit; default "record"
-	// RowsPerUnit bounds the number of training rows of a unit if Task.Grouped. It is public and at most
-	// dpsgd.MaxRows. The default is 1 and keeps the first row of each unit. A larger bound keeps the rows
-	// with the smallest hashes under Key. The rows of a unit contribute one clipped vector to a step (see
+	// RowsPerUnit bounds the number of training rows per unit if Task.Grouped is set. The bound is public and
+	// at most dpsgd.MaxRows. The default, 1, keeps the first row of each unit. A larger bound keeps the rows
+	// with the smallest hashes under Key. In a step, a unit's rows contribute one clipped vector (see
 	// [dpsgd.Data]).
 	RowsPerUnit int
 	// Records is the public number of units. It determines sampling, noise and steps. By default it is the

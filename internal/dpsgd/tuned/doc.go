@@ -7,23 +7,23 @@
 //
 // # Guarantee
 //
-// The model, its setting and its score together are (Epsilon, Delta)-differentially private. Neighbouring
-// data sets differ by one added or removed private unit. The search is one event, reserved in a ledger before
-// the first run. An interrupted search resumes with the same result and is not charged again. Package tune
-// states the theorem, and package recipe describes one run.
+// Model, setting and score together are (Epsilon, Delta)-differentially private. Neighbouring data sets
+// differ by one added or removed private unit. The search is one event, reserved in a ledger before the first
+// run. An interrupted search resumes with the same result and is not charged again. Package tune states the
+// theorem.
 //
 // A run must cost the same with every setting. Settings may differ in rates, clip norms, models and
 // optimizers. Steps, batches and statistics come from the base recipe.
 //
 // # The score
 //
-// Settings are scored on the public rows of Task.Pool. Test rows measure the reported accuracy, because
-// the best of several scores is too optimistic. If public rows are few or unlike the private rows,
-// settings can be scored on part of the private units ([Private]). The score is then the number of these
-// units that a model predicts correctly, plus discrete Gaussian noise. Every run is charged for its score.
+// Settings are scored on the public rows of Task.Pool. The reported accuracy is measured on test rows,
+// because the best of several scores is too optimistic. If public rows are few or unlike the private rows,
+// set [Config].Private to score settings on part of the private units. The score then is the noisy number of
+// these units that a model predicts correctly (discrete Gaussian noise). Every run is charged for its score.
 //
 // # Caveats
 //
-// Package recipe states what must be true of public data. The base recipe and the settings must not depend on
+// Package recipe states the requirements on public data. The base recipe and the settings must not depend on
 // private rows.
 package tuned

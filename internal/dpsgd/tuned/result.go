@@ -11,8 +11,8 @@ import (
 // Schema identifies the JSON form of a [Result].
 const Schema = "pate.tune/1"
 
-// Result is what a search releases, besides the model file. The JSON form stays compatible. Result does not
-// depend on running times. Result omits the drawn number of trainings and the outcomes of other trainings.
+// Result is the release of a search, besides the model file. The JSON form stays compatible. Result does not
+// depend on running times. It omits the drawn number of trainings and all outcomes but the best.
 type Result struct {
 	Schema     string    `json:"schema"`
 	Data       string    `json:"data"`

@@ -115,7 +115,7 @@ func (c Config) TryLedger(ctx context.Context) error {
 	return nil
 }
 
-// search returns a [run.Run] that charges for the whole search. The run has one stage, the argument `stage`.
+// search returns a run of the given stage that charges for the whole search.
 func (j *job) search(hash []byte, s *state, stage run.Stage) run.Run {
 	file := run.File{Path: j.path(ledgerFile), New: ledger.Config{
 		Unit: j.Unit, Relation: relation, Epsilon: j.Epsilon, Delta: j.Delta, Run: s.ID, Waived: j.Task.Waived(),

@@ -163,7 +163,7 @@ func HashIDs(ids io.Reader, name string, salt Salt) (Silo, error) {
 	return silo, nil
 }
 
-// Units returns the distinct hashes of units in ascending order. It strips white space, like HashIDs.
+// Units strips white space from units and returns their distinct hashes in ascending order.
 func (s Salt) Units(units []string) (hashes []Hash) {
 	seen := make(map[string]bool)
 	for _, unit := range units {

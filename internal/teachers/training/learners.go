@@ -37,7 +37,7 @@ func Learners() []string {
 	return []string{KernelRidge, Softmax, Forest, ExtraTrees, RandomTrees, Booster, BernoulliNB, BaggedID3, KNN, DPSGDModel}
 }
 
-// OfGolearn reports whether golearn provides the learner. Such learners are slow for thousands of features.
+// OfGolearn reports whether golearn provides the learner.
 func OfGolearn(learner string) bool {
 	return slices.Contains([]string{BernoulliNB, BaggedID3, KNN}, learner)
 }

@@ -40,7 +40,7 @@ type Result struct {
 	Votes    string               `json:"votes"`
 	Manifest string               `json:"manifest"`
 	Seeded   bool                 `json:"seeded,omitempty"`
-	// Part is set if only some teachers were trained. Then [Merge] writes the votes file later.
+	// Part is set if only some teachers were trained, and the votes file waits for [Merge].
 	Part     string `json:"part,omitempty"`
 	PartFile string `json:"part_file,omitempty"`
 }

@@ -53,7 +53,7 @@ func SayRows(g *Globals, cfg recipe.Config) {
 		cfg.RowsPerUnit)
 }
 
-// TypicalFlags are --bayes and its options, for accounting by Bayesian differential privacy.
+// TypicalFlags holds the flag --bayes and its options, for Bayesian differential privacy.
 type TypicalFlags struct {
 	on      bool
 	delta   float64
