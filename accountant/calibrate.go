@@ -157,8 +157,8 @@ func CalibrateProbability(
 	return 1 / inverse, b, err
 }
 
-// CalibrateCount returns the largest count of steps or queries for which event(count) meets the target, and
-// its bound. The error is a *NoBracketError if a count of 1 misses the target, or a count of 2^53 meets it.
+// CalibrateCount returns the largest count for which event(count) meets the target, and the bound at this
+// count. The error is a *NoBracketError if count 1 misses the target or count 2^53 meets the target.
 func CalibrateCount(ctx context.Context, newAccount NewAccount, target Target, event func(count int64) (Event, error)) (int64, Bound, error) {
 	if err := target.validate(); err != nil {
 		return 0, Bound{}, err

@@ -169,7 +169,7 @@ func xCothLess1(x float64) float64 {
 	return x/math.Tanh(x) - 1
 }
 
-// atLeastTiny replaces 0 after an underflow, so that many runs of a mechanism still have a cost.
+// atLeastTiny prevents an underflow to 0, so that many runs of a mechanism have a cost.
 func atLeastTiny(divergence float64) float64 {
 	return math.Max(divergence, math.SmallestNonzeroFloat64)
 }

@@ -21,7 +21,7 @@ type Properties struct {
 	// Rho is the zCDP parameter, rounded up, or NaN if there is none.
 	// Rho is valid except with probability Delta.
 	Rho float64
-	// Twice is an event or nil. The mechanism costs at most as much as two adaptive runs of the event.
+	// Twice is an event or nil. The mechanism costs at most as much as two adaptive runs of Twice.
 	Twice Event
 }
 
@@ -31,7 +31,7 @@ type (
 	// from Epsilon.
 	concentrated interface{ rho() float64 }
 	related      interface{ relation() Relation }
-	// One run of a twofold event costs at most as much as two adaptive runs of its noisyCount.
+	// twofold events cost at most as much as two adaptive runs of noisyCount.
 	twofold interface{ noisyCount() Event }
 )
 

@@ -34,7 +34,7 @@ type Session interface {
 	Releasable() bool
 }
 
-// NoLabel is the label of an answer if the mechanism declines.
+// NoLabel is the label of a declined query.
 const NoLabel = -1
 
 // Answer is the released result of one query.

@@ -14,16 +14,16 @@ import (
 // DropOther, as the value of [ClassRule].Other, drops rows whose label is not a class.
 const DropOther = "drop"
 
-// maxClasses is the largest number of classes. A label column with more values is taken for a measurement.
+// maxClasses is the largest number of classes and of silos.
 const maxClasses = 1000
 
-// ClassRule defines the classes, and what happens to rows whose label is not a class. Class names are
-// released with every model and every label, so they never come from private rows. The zero ClassRule takes
-// the classes from public rows and refuses a private row with another label.
+// ClassRule defines the classes, and the treatment of rows without a class. Class names are released with
+// every model and every label, so they never come from private rows. The zero ClassRule takes the classes
+// from public rows and refuses a private row with another label.
 type ClassRule struct {
 	// Names holds the class names. Each name is a label. If Names is nil, the classes are the sorted labels
-	// of the public rows. A folder of idx files has other rules: Names[i] is the name of label i, and the
-	// default classes are 0, 1, ..., m with m = max(9, largest test label).
+	// of the public rows. For a folder of idx files, Names[i] is the name of label i. The default classes are
+	// then 0, 1, ..., m with m = max(9, largest test label).
 	Names []string
 	// Other is the class of rows whose label is missing or not a class. Other becomes an additional class
 	// unless Names contains it. The value [DropOther] drops such rows. If Other is empty, such rows are

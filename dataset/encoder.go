@@ -217,8 +217,8 @@ func (e *Encoder) needed() []string {
 	return names
 }
 
-// SquaredNorm returns the expected squared length of an encoded row. It assumes a mean square of 1 for each
-// feature, which is right for numeric columns. A column of texts adds texts.Length squared.
+// SquaredNorm returns the expected squared length of an encoded row. A column of texts contributes
+// texts.Length squared. Every other feature contributes 1, the mean square in numeric columns.
 func (e *Encoder) SquaredNorm() int {
 	sum := e.dim
 	for _, c := range e.columns {

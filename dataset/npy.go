@@ -274,7 +274,7 @@ func forOwner(err error) error {
 	return &marked
 }
 
-// columnsAre describes the columns of a file for an error. It omits names that may be cells of a private row.
+// columnsAre describes the columns of a file for an error, without names that may be cells of a private row.
 func columnsAre(names, public []string) string {
 	has := func(name string) bool { return slices.Contains(names, name) }
 	if slices.ContainsFunc(names, numberForm{}.reads) || len(public) > 0 && !slices.ContainsFunc(public, has) {

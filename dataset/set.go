@@ -78,8 +78,8 @@ func (s Set) Sample(fraction float64) (Set, error) {
 	return out, nil
 }
 
-// UnitCount returns the number of distinct units, including units whose rows were all dropped. The set of
-// units is assumed to be public. Labels and the number of rows of a unit are private.
+// UnitCount returns the number of distinct units, including units without remaining rows. The set of units is
+// assumed to be public. A unit's labels and number of rows are private.
 func (s Set) UnitCount() int {
 	seen := make(map[string]bool, s.Len())
 	for _, u := range slices.Concat(s.Units, s.LeftOut) {

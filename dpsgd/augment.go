@@ -19,7 +19,7 @@ import (
 // Transform draws random views of a record, for example a shifted or mirrored image.
 type Transform interface {
 	// Draw chooses a transformation with public randomness. The returned function writes the transformed row
-	// src to dst. The slice dst then depends only on this choice and on src. Both slices have one element per
+	// src to dst. The contents of dst depend only on this choice and on src. Both slices have one element per
 	// column of X.
 	Draw(rnd *rand.Rand) func(dst, src []float32)
 	// Check returns an error if data cannot be transformed.

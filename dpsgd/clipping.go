@@ -26,7 +26,7 @@ type Clipping struct {
 }
 
 // Adaptive moves the clip norm C towards a quantile of the gradient norms (Andrew et al. 2021). Every step
-// releases the noisy fraction of records that were not clipped, and sets
+// releases the noisy fraction of unclipped records, and sets
 //
 //	C = C exp(-LearningRate (fraction - Quantile))
 //

@@ -41,7 +41,8 @@ type Config struct {
 	AverageDecay float64 `json:"average_decay,omitzero"`
 
 	// Records is the public number of records. The noisy sum is divided by the expected batch size, which
-	// depends on Records. By default it is the number of records in the data, which the run then publishes.
+	// depends on Records. By default Records is the number of records in the data, which the run then
+	// publishes.
 	Records int `json:"records,omitzero"`
 	// Workers is the number of goroutines, by default GOMAXPROCS. The result does not depend on Workers.
 	Workers int `json:"-"`

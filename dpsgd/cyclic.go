@@ -106,7 +106,7 @@ func bandedCoefficients(bands int) []float64 {
 
 const bandBits = 31
 
-// wholeCoefficients rounds bandedCoefficients times 2^bandBits down, to a vector of norm at most 2^bandBits.
+// wholeCoefficients returns bandedCoefficients times 2^bandBits as integers, with norm at most 2^bandBits.
 func wholeCoefficients(bands int) []uint64 {
 	real := bandedCoefficients(bands)
 	whole := make([]uint64, bands)

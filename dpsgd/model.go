@@ -75,8 +75,8 @@ func FlatClip(norm float64) Clip { return Clip{Norms: []float64{norm}} }
 
 const maxScale = 0x1p60
 
-// Scale returns the factor that clips a gradient in the given group. The factor is at most 2^60. The argument
-// norm is the gradient's norm in the group. The second result is true if norm > c.Norms[group].
+// Scale returns the factor that clips a gradient with the given norm in the given group. The factor is at
+// most 2^60. The second result is true if norm > c.Norms[group].
 func (c Clip) Scale(group int, norm float64) (scale float64, clipped bool) {
 	bound := c.Norms[group]
 	switch {

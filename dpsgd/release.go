@@ -269,8 +269,8 @@ func Fingerprint(model Model, data Data, cfg Config) []byte {
 	return fingerprint(cfg.identity(), forRecords(model, data), data, cfg.Workers)
 }
 
-// fingerprint returns a hash of all inputs of a run but the key. The run's random numbers derive from the key
-// and this hash. So different runs with one key have different samples and noise.
+// fingerprint returns a hash of all inputs of a run except the key. The run's random numbers derive from the
+// key and this hash. So different runs with one key have different samples and noise.
 func fingerprint(configuration string, model Model, data Data, workers int) []byte {
 	h := sha256.New()
 	own := model.Fingerprint()

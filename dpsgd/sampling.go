@@ -39,7 +39,7 @@ type Sampling struct {
 	Scheme Scheme `json:"scheme,omitzero"`
 	// EpochSteps is the number of steps of an epoch, for Allocation and BallsInBins. It must divide Steps.
 	EpochSteps int `json:"epoch_steps,omitzero"`
-	// PerEpoch is, for Allocation, the number of batches per epoch that contain a given record. It is in [1,
+	// PerEpoch is the number of batches with a given record in each epoch of Allocation. PerEpoch is in [1,
 	// EpochSteps], by default 1.
 	PerEpoch int `json:"per_epoch,omitzero"`
 	// Bands is the number of turns of the scheme Cyclic, in [1, number of steps]. Noise is correlated over
@@ -74,7 +74,8 @@ func (s Sampling) scheme() scheme {
 	return poisson{}
 }
 
-// Probability returns the probability that a record is in a given batch, in Phases[0] if c has Phases.
+// Probability returns the probability that a record is in a given batch. With Phases, the batch is in
+// Phases[0].
 func (c Config) Probability() float64 { return c.Sampling.scheme().probability(c.phases()[0]) }
 
 func (c Config) validateSampling() error {

@@ -100,7 +100,7 @@ func (c point) file(method string, seed int) string {
 
 func (c Config) releasable() bool { return c.Key.Releasable() && c.Task.Withheld() == "" }
 
-// FileName returns the part of file names for the method, and for epsilon if `several` is true.
+// FileName returns a method's part of file names. If `several` is true, the part includes epsilon.
 func FileName(method string, epsilon float64, several bool) string {
 	name := strings.ReplaceAll(method, "/", "-")
 	if several {

@@ -90,7 +90,7 @@ type Row struct {
 	// TargetEpsilon is absent if the row depends on no target.
 	TargetEpsilon float64  `json:"target_epsilon,omitempty"`
 	Epsilon       *float64 `json:"epsilon,omitempty"` // upper bound, data-independent
-	// Accountant is the accounting method that gave Epsilon: "pld" or "rdp". For DP-SGD it is "".
+	// Accountant is the accounting method that gave Epsilon: "pld" or "rdp". For DP-SGD, Accountant is "".
 	Accountant accountant.Method `json:"accountant,omitempty"`
 	Releasable bool              `json:"releasable"` // charged, with cryptographic noise
 	Accuracy   float64           `json:"accuracy"`

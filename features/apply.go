@@ -183,7 +183,7 @@ func (x *extraction) run(ctx context.Context, out rows) error {
 	return nil
 }
 
-// key returns a SHA-256 hash of kind, the images, the extractor's name and its features of fixed test images.
+// key hashes kind, the images, the extractor's name, and the extractor's features of fixed test images.
 func (x *extraction) key(ctx context.Context, kind string) ([sha256.Size]byte, error) {
 	if x.keyed != nil {
 		return *x.keyed, nil

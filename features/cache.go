@@ -37,7 +37,8 @@ type Cache struct {
 	// Warn, if not nil, receives errors about damaged files, failed reads and writes, and files that other
 	// users may write. These errors do not change the features.
 	Warn func(error)
-	// Limit is the largest total size of the files in bytes, by default 8 GB. A larger file is not written.
+	// Limit is the largest total size of the files in bytes, by default 8 GB. Files above Limit are not
+	// written.
 	Limit int64
 }
 

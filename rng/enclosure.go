@@ -143,7 +143,7 @@ func (l geometric) tails(prec uint) (tails []interval) {
 	return append(tails, interval{new(big.Int), rshUp(x.hi, guard)})
 }
 
-// coin is the law P[X >= 1] = exp(-1), P[X >= 2] = 0.
+// coin is the Bernoulli law with mean exp(-1).
 type coin struct{}
 
 func (coin) tails(prec uint) []interval {

@@ -11,9 +11,9 @@ import (
 	"math/rand/v2"
 )
 
-// Stream is the sequence of uniform 64-bit words of a key, by ChaCha8. It implements [rand.Source], for
-// training and shuffling. To draw noise that protects data, use the samplers of this package. Concurrent use
-// is not safe: derive a key for each goroutine.
+// Stream generates uniform 64-bit words from a key by ChaCha8. Stream implements [rand.Source], for training
+// and shuffling. To draw noise that protects data, use the samplers of this package. Concurrent use is not
+// safe: derive a key for each goroutine.
 type Stream struct {
 	src source
 }

@@ -66,9 +66,9 @@ func (g *Gate) Event() accountant.Event {
 // Law returns the log probabilities that the mechanism runs (passed) and does not run (shut).
 func (g *Gate) Law(distance int64) (passed, shut float64) { return g.test.Law(distance) }
 
-// Pass releases mechanism(k) for a new key k if distance() passes the noisy test. If r does not charge
-// exactly g.Event(), or r was used before, Pass fails before it calls a function. An error of a function is
-// returned unchanged and must not be released.
+// Pass releases mechanism(k) for a new key k if distance() passes the noisy test. If r was used before or
+// does not charge exactly g.Event(), Pass fails before it calls a function. An error of distance or mechanism
+// is returned unchanged and must not be released.
 func Pass[T any](g *Gate, r *ledger.Reservation, key rng.Key,
 	distance func() (int64, error), mechanism func(rng.Key) (T, error)) (Answer[T], error) {
 	return pass(g, 0, r, key, distance, mechanism)

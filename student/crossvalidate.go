@@ -52,8 +52,8 @@ type Choice struct {
 	Kept  []string            // names of the candidates in Model
 	// Labels is the number of released labels. Labels in folds that were not tried do not count.
 	Labels int
-	// Right[k] is the number of correct predictions of candidate k on the labels counted in Labels. Right is
-	// empty if there is a single label or a single candidate.
+	// Right[k] is the number of labels that candidate k predicted correctly, out of Labels. Right is empty if
+	// there is a single label or a single candidate.
 	Right []int
 	// Mean is the number of correct predictions of a weighted mean of candidates on the labels of Right. The
 	// mean does not contain candidates that are clearly worse than the best candidate.

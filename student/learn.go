@@ -57,8 +57,8 @@ func NewLearner(ctx context.Context, x Matrix, c LearnerConfig, rnd *rand.Rand) 
 	return l, err
 }
 
-// Project projects the rows of x, which must have the columns of the pool, on the pool's leading principal
-// directions. A row of the result depends only on the same row of x and on the public pool.
+// Project projects the rows of x on the pool's leading principal directions. The columns of x must be the
+// pool's columns. A row of the result depends only on the same row of x and on the public pool.
 func (l *Learner) Project(ctx context.Context, x Matrix) (Matrix, error) {
 	if err := dense.Check(x); err != nil { // does not depend on the values of private rows
 		return Matrix{}, fmt.Errorf("student: %w", err)

@@ -14,23 +14,22 @@
 //
 // A unit is a record, or all records with the same unit id. If one unit is added, removed or replaced, at
 // most one column of the vote matrix changes. In each row, one vote may move from any class to any class. A
-// replacement must keep the unit id. If the new unit has another id, two columns may change. All costs in
-// package aggregate rely on this guarantee. The guarantee holds because:
+// replacement must keep the unit id: otherwise two columns may change. All costs in package aggregate rely on
+// this guarantee. The guarantee holds because:
 //
 //   - the teacher of a record does not depend on other records,
 //   - the random stream of teacher t is derived from (key, t) and is independent of all other streams,
 //   - a teacher uses only its own data: no normalisation, vocabulary, validation set or early stopping is
 //     shared.
 //
-// Choose the number of teachers, the classes, the queries, the learner and its parameters without using the
-// private data.
+// Choose the number of teachers, classes, queries, learner and parameters without the private data.
 //
 // # Caveats
 //
 //   - Votes are as secret as the data (see package votes).
 //   - A teacher without records votes for class 0. A teacher with records of one class votes for that class.
 //     No learner of this module abstains, so the number of votes on a query is public.
-//   - The training time depends on the private partition sizes. This package does not hide it.
+//   - The training time depends on the private partition sizes, and is not hidden.
 //
 // # Use
 //

@@ -76,8 +76,8 @@ func (d Dataset) Validate() error {
 	return nil
 }
 
-// ValidateQueries returns the error that a [Classifier] must return for invalid queries, or nil. Queries are
-// invalid if x.Cols ≠ features, if len(dst) ≠ x.Rows, or if [CheckMatrix] refuses x.
+// ValidateQueries returns an error unless x.Cols = features, len(dst) = x.Rows and x passes [CheckMatrix]. A
+// [Classifier] must return this error.
 func ValidateQueries(dst []int, x Matrix, features int) error {
 	if len(dst) != x.Rows {
 		return fmt.Errorf("teachers: %d places for the classes of %d rows", len(dst), x.Rows)

@@ -48,8 +48,8 @@ type Summary struct {
 
 // Verify reads a ledger in one pass. It checks the chain and recomputes every epsilon with package
 // accountant. The memory does not grow with the length of the file. Verify takes no lock, so it may miss
-// lines that another process is appending. A line that is damaged, or contradicts earlier lines or an earlier
-// head, gives a *CorruptError. A wrong opt.Signature gives ErrSignature.
+// lines that another process is appending. Damaged lines, and lines that contradict earlier lines or an
+// earlier head, give a *CorruptError. A wrong opt.Signature gives ErrSignature.
 func Verify(r io.Reader, opt VerifyOptions) (Summary, error) {
 	c := newChain()
 	fragment, err := (&reading{chain: c, VerifyOptions: opt}).read(r)

@@ -214,8 +214,8 @@ func hasTradeoff(p accountant.Properties) bool {
 	return p.NoiseMultiplier > 0 || !math.IsNaN(p.Rho)
 }
 
-// tradeoffEpsilon returns the epsilon of one run at delta > 0: exact for Gaussian noise (Balle, Wang 2018),
-// else by zCDP.
+// tradeoffEpsilon bounds the epsilon of one run at delta by zCDP, or exactly for Gaussian noise (Balle, Wang
+// 2018).
 func tradeoffEpsilon(e accountant.Event, delta float64) float64 {
 	if !(delta > 0) {
 		return math.Inf(1)

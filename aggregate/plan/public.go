@@ -19,8 +19,8 @@ type Public struct {
 	// Agreement describes the teachers as declared. A zero Accuracy means [UsualAccuracy]. If Accuracy is
 	// declared without Correlation, a plan must meet its goal for small and large correlations.
 	Agreement
-	// Share is the fraction of teachers who vote for the largest class, as a mean over queries. LeastShare is
-	// a lower bound on Share. If not 0, these private estimates replace Agreement.
+	// Share is the mean fraction of teachers who vote for the largest class. LeastShare is a lower bound on
+	// Share. If these private estimates are not 0, they replace Agreement.
 	Share, LeastShare float64
 }
 
@@ -80,7 +80,7 @@ func (s Simulation) pluralities() (cases, error) {
 	return newCases(PluralityExamples(votes))
 }
 
-// Expect returns the expected labels of s on simulated votes from p. It does not compute the privacy cost.
+// Expect returns the expected labels of s on votes simulated from p, without the privacy cost.
 func (p Public) Expect(ctx context.Context, s aggregate.Setting) (Alternative, error) {
 	worlds, err := p.worlds(plannedExamples)
 	if err != nil {

@@ -85,7 +85,7 @@ func (p *densePass[T]) Forward(y, x []T, rows int) {
 // 2^-21 C. If x is short, the scale may exceed one. A row of dy of norm at most 2^64 stays finite under
 // scales up to 2^60.
 
-// A row of x or of dy with a squared norm above steep counts as not finite.
+// steep bounds squared norms: a row of x or dy above steep counts as not finite.
 const steep = 0x1p128
 
 func (p *densePass[T]) Backward(dx, dy []T, rows int, squares [][]float64) {

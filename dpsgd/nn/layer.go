@@ -24,8 +24,8 @@ type Layer interface {
 	Tensors(in Shape) []int
 	// Init sets the initial parameters.
 	Init(parameters []float64, in Shape, rnd *rand.Rand)
-	// Workspace returns roughly the number of values that a Pass stores per row. It determines the number of
-	// rows that are computed together.
+	// Workspace returns roughly the number of values that a Pass stores per row. This number determines how
+	// many rows are computed together.
 	Workspace(in Shape) int
 	// Float32 and Float64 return a Pass for at most the given number of rows.
 	Float32(in Shape, rows int) Pass[float32]
@@ -68,9 +68,9 @@ type Pass[T Float] interface {
 	AddScaled(sum []T, rows int, scales [][]T)
 }
 
-// InPlace is a [Layer] whose passes can overwrite their input, which saves memory traffic. Input and output
-// have the same size. A caller may pass y == x to Forward, and dx == dy to Backward. Backward must not read
-// x. Backward may read y, which does not change between Forward and Backward.
+// InPlace is a [Layer] with passes that can overwrite their input. Input and output have the same size. A
+// caller may pass y == x to Forward, and dx == dy to Backward. Backward must not read x. Between Forward and
+// Backward y does not change, so Backward may read y.
 type InPlace interface {
 	Layer
 	// InPlace does nothing. Its presence states that the layer satisfies the obligations.

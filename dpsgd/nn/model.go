@@ -69,8 +69,8 @@ func (m *Model) Groups() []int {
 	return sizes
 }
 
-// Fingerprint implements [dpsgd.Model]. It describes the architecture. For a layer of another package it adds
-// the type, because layers of different types may have the same String.
+// Fingerprint implements [dpsgd.Model]. The fingerprint describes the architecture. For layers of other
+// packages it adds the type, because different types may have the same String.
 func (m *Model) Fingerprint() []byte {
 	b := []byte("nn 1 " + m.arch.String())
 	ours := reflect.TypeFor[Model]().PkgPath()

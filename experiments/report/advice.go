@@ -101,8 +101,8 @@ func target(r *experiments.Result, row experiments.Row) float64 {
 	return row.TargetEpsilon
 }
 
-// riskOf bounds the risk by the trade-off curve of the row's events or, if there is none, by epsilon and
-// delta.
+// riskOf bounds the risk by the trade-off curve of the row's events. Without a curve, epsilon and delta bound
+// the risk.
 func riskOf(row experiments.Row, delta float64) risk {
 	var of accountant.Schedule
 	if row.Account != nil {

@@ -26,7 +26,6 @@ func sparseTargets() []Target {
 	)
 }
 
-// sparse audits a sparse vector mechanism.
 func sparse(name string, cfg svt.SparseVectorConfig, values []int64) []Target {
 	// ByLaw compares all pairs of inputs with four queries of value 0 or 1 (any two such inputs are
 	// neighbours), and one long worst case. ByRuns compares v with 1 - v for each v in values, so that every

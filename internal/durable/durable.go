@@ -13,9 +13,9 @@ import (
 	"github.com/rogpeppe/go-internal/lockedfile"
 )
 
-// WriteFile writes the file at path atomically. The function write fills a temporary file in the folder of
-// path. Only the owner can read this file. WriteFile then sets the mode, syncs the file, renames it to path
-// and syncs the folder. On an error before the rename, path is unchanged and the temporary file is removed.
+// WriteFile writes a file atomically. The function `write` fills a temporary file next to path, readable only
+// for the owner. WriteFile then sets the mode, syncs the file, renames it to path and syncs the folder. On an
+// error before the rename, path is unchanged and the temporary file is removed.
 func WriteFile(path string, mode os.FileMode, write func(io.Writer) error) error {
 	return WriteTagged(path, "", mode, write)
 }

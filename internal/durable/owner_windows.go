@@ -102,8 +102,8 @@ func account(sid *windows.SID) string {
 	return sid.String()
 }
 
-// KeepPrivate denies access to a new file or folder to all but this user, the system and the administrators.
-// Later files in the folder inherit the limit. By default Windows gives a new file the folder's access list.
+// KeepPrivate restricts a new file or folder to this user, the system and the administrators. Later files in
+// the folder inherit the limit.
 func KeepPrivate(path string) error {
 	user, _, err := ours()
 	if err != nil {

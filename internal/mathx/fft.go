@@ -172,7 +172,7 @@ func (f *FFT) transform(x, y []complex128) []complex128 {
 
 var idle sync.Map // of *sync.Pool of *FFT, by length
 
-// BorrowFFT returns an FFT of length n, either a new one or one given back by [FFT.Return].
+// BorrowFFT returns a new FFT of length n, or one that [FFT.Return] released.
 func BorrowFFT(n int) *FFT {
 	if pool, ok := idle.Load(n); ok {
 		if f, ok := pool.(*sync.Pool).Get().(*FFT); ok {

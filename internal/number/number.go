@@ -1,8 +1,7 @@
-// Package number formats rounded numbers. The text of an upper bound parses to a float64 that is at least the
-// bound. A lower bound is rounded down.
+// Package number formats rounded numbers. The text of an upper bound is rounded up, and parses to a float64
+// that is at least the bound. A lower bound is rounded down.
 //
-// The package rounds decimal text, because float64 arithmetic can round to the wrong side. For example, let x
-// be the next float64 above k/1e4. Then Ceil(x*1e4)/1e4 is below x for 9 % of the integers k from 1 to 1e5.
+// The package rounds decimal text, because float64 arithmetic can round to the wrong side.
 package number
 
 import (

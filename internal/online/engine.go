@@ -14,7 +14,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Answerer draws answers to questions that are not in the journal. Only one goroutine may use it.
+// Answerer draws answers to questions that are not in the journal. Only one goroutine may use an Answerer.
 type Answerer interface {
 	// Ask answers questions in order. Once a cap is used up, Ask returns the answers of the first questions
 	// and an error that matches [ErrExhausted]. After another error, the caller must not use the Answerer.

@@ -26,7 +26,6 @@ type Question struct {
 	echo []byte   // the ID in JSON, as in the request
 }
 
-// name returns a keyed hash of the ID and the inputs.
 func (q *Question) name() uint64 { return binary.LittleEndian.Uint64(q.sum[24:]) }
 
 func (q *Question) inputs() (start [12]byte) { copy(start[:], q.sum[:]); return start }

@@ -95,7 +95,6 @@ const (
 	patienceForLedger = time.Minute     // timeout to open a shared ledger, read it and plan the run
 )
 
-// errStopped is the error of draw if the run is not finished.
 var errStopped = errors.New("online: stopped")
 
 type serving struct {

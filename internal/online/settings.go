@@ -123,7 +123,7 @@ func (s Settings) choose(least aggregate.LeastNoise) (Settings, error) {
 	return s, nil
 }
 
-// futile returns an error for noise that often exceeds the votes of all teachers.
+// futile returns an error if noise often exceeds the votes of all teachers.
 func (s Settings) futile(values map[string]float64) error {
 	sigma, teachers := max(values["sigma"], values["sigma2"]), values["teachers"]
 	// The largest of n independent normal noises is about sqrt(2 log n) standard deviations.

@@ -83,9 +83,9 @@ func Audit(ctx context.Context, label Labeller, inputs []Pair, opt Options) (Res
 	return r, err
 }
 
-// run adds n pairs of runs to a trial. If ctx ends, run adds only the pairs before the first unfinished
-// pair. A coin decides which run of a pair starts first, so that a change in the labeller's environment
-// affects both inputs alike.
+// run adds n pairs of runs to a trial. If ctx is cancelled, run adds only the pairs before the first
+// unfinished pair. A coin orders the runs of a pair, so that a change in the labeller's environment affects
+// both inputs alike.
 func (r *Result) run(ctx context.Context, label Labeller, t *trial, n int, opt Options) error {
 	coins := make([]int, n)
 	for i := range coins {

@@ -234,7 +234,7 @@ func (f Folder) WriteJSON(releasable bool, name string, v any) error {
 	return nil
 }
 
-// ReadJSON decodes into v a file that WriteJSON wrote. A file with another schema is an error.
+// ReadJSON decodes a file of WriteJSON into v. A file with another schema is an error.
 func (f Folder) ReadJSON(name, schema string, v any) error {
 	path, err := f.Find(name)
 	if err != nil {

@@ -66,7 +66,7 @@ func MeanRecall(runs [][]float64) []float64 {
 	return out
 }
 
-// Deviation returns the sample standard deviation of at least two runs with this mean.
+// Deviation returns the sample standard deviation of at least two runs with the given mean.
 func Deviation(runs []float64, mean float64) float64 {
 	sum := 0.0
 	for _, v := range runs {

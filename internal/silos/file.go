@@ -159,7 +159,7 @@ func (c *Counts) line(line []byte) error {
 	}
 }
 
-// agree refuses counts that are impossible if every unit votes at c.Votes different questions.
+// agree refuses questions and counts that contradict the first line of the file.
 func (c *Counts) agree() error {
 	sorted := slices.Sorted(slices.Values(c.Asked))
 	if len(slices.Compact(sorted)) != c.Questions || hashOfRows(c.Asked) != c.Rows {

@@ -199,7 +199,6 @@ func inert(cell string) string {
 	return "'" + cell
 }
 
-// printable escapes the cells with [Printable]. For CSV, it leaves [Harmless] cells unchanged.
 func (t Table) printable(f Format) Table {
 	each := func(cells []string) []string {
 		out := slices.Clone(cells)

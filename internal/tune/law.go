@@ -252,7 +252,6 @@ func poissonOne(s *rng.Stream) int64 {
 	}
 }
 
-// geometric draws from the truncated negative binomial distribution with eta in [0, 1].
 func geometric(s *rng.Stream, eta, gamma float64) int64 {
 	// The probability of k is proportional to
 	//

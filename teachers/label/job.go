@@ -252,7 +252,7 @@ func Stage(ctx context.Context, c *Config) (run.Stage, func(*run.Session, run.Do
 	}
 }
 
-// Event returns the privacy cost of labels by the mechanism in s, whose noise must be set.
+// Event returns the privacy cost of labels by the mechanism in s. The noise must be set.
 func Event(s aggregate.Setting) (accountant.Event, error) {
 	d, err := mechanisms.Find(s.Mechanism)
 	if err != nil {

@@ -38,8 +38,8 @@ type Config struct {
 	Plan *Planning
 	// Accept, if not nil, receives the setting of a new run before the charge. An error refuses the run.
 	Accept func(aggregate.Setting) error
-	// Predictions is the path of a CSV file for the mechanism "interactive". The file must be computed
-	// only from public data. It has a line per query of the votes file, with a probability for each class.
+	// Predictions is the path of a CSV file for the mechanism "interactive". The file must be computed only
+	// from public data. The file has a line per query of the votes file, with a probability for each class.
 	Predictions string
 	// Seed, if not nil, makes a repeatable experiment, whose labels must not be released.
 	Seed *uint64

@@ -114,8 +114,8 @@ func isNumber(cell string) bool {
 	return err == nil
 }
 
-// rest reads to the end of the file. It returns the number of remaining non-blank lines and the hash of the
-// whole file.
+// rest reads to the end of the file. The results are the number of remaining non-blank lines and the hash of
+// the file.
 func (r *predictionReader) rest() (more int, sum string, err error) {
 	for {
 		text, err := r.lines.ReadSlice('\n')

@@ -110,7 +110,7 @@ func (k kit) leavesInputsAlone(t *testing.T, l teachers.Learner) {
 	assert.Equal(t, k.queries, queries, "Predict changed the queries")
 }
 
-// doesNotRetain overwrites the inputs after each call. A model that reads them again predicts differently.
+// doesNotRetain overwrites the training data after Fit. A model that still reads it predicts differently.
 func (k kit) doesNotRetain(t *testing.T, l teachers.Learner) {
 	data := clone(k.share)
 	model := k.fit(t, l, data)

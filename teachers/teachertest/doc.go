@@ -1,5 +1,4 @@
-// Package teachertest checks that a teachers.Learner obeys the rules of its interface, as testing/slogtest
-// does for handlers.
+// Package teachertest checks that a teachers.Learner obeys the rules of its interface.
 //
 // The rules are in the comments of teachers.Learner, teachers.Classifier and teachers.Reproducible:
 //

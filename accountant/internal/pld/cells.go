@@ -103,7 +103,7 @@ func anchor(reach, lo, hi float64, merged func(below float64) float64) float64 {
 	return lo
 }
 
-// gridWidths returns the largest width, in grid steps, of the cell [from, from + width*step].
+// gridWidths returns the largest allowed width w of the cell [from, from + w*step].
 type gridWidths func(from, step float64) int
 
 func cut(lo, hi, off, h float64, width gridWidths) []int {

@@ -43,8 +43,8 @@ func (c *convolver) law(part *component, h float64, q *query, up bool) (*tilted,
 	return t, c.spend(len(t.p) + t.pieces)
 }
 
-// build composes a component stage by stage, and returns the factors. They are to be convolved on the
-// grid whose step is `top`.
+// build composes a component stage by stage. The caller must convolve the returned factors on the grid with
+// step `top`.
 func (q *query) build(c *convolver, part *component, stages []stage, top float64, up bool) ([]factor, error) {
 	first := top
 	if len(stages) > 0 {

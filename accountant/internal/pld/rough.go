@@ -8,7 +8,7 @@ import (
 )
 
 // roughLaw approximates the loss distribution of one step, to choose the tilt and the grid. No bound depends
-// on it.
+// on roughLaw.
 type roughLaw struct{ loss, logw []float64 }
 
 func (s roughLaw) top(lambda float64) float64 {
@@ -101,7 +101,7 @@ func (e exponential) roughLaw() roughLaw {
 
 // widths allows wide cells where the distribution tilted by lambda has little mass. The error of a cell is
 // about its tilted mass times its squared width, so the best width is proportional to density^(-1/3). If rare
-// is set (rare losses determine the result), the width is also limited in proportion to the loss.
+// is true, rare losses determine the result. The loss then also limits the width in proportion.
 func (s roughLaw) widths(lambda, h float64, rare bool) gridWidths {
 	n := len(s.loss)
 	dens := make([]float64, n)

@@ -10,7 +10,7 @@ import (
 // into log(1-q + q e^l). At a grid loss c = log(1-q + q e^m), (1-q)Q + qP - e^c Q equals q (P - e^m Q). So
 // the integrals at c are q times the unsampled integrals at m.
 
-// sampledLaplace is the pair ((1-q)Q + qP, Q) for Laplace noise (P, Q) at sensitivity/scale = epsilon.
+// sampledLaplace is the pair ((1-q)Q + qP, Q), where (P, Q) has Laplace noise of scale sensitivity/epsilon.
 type sampledLaplace struct{ q, epsilon float64 }
 
 func (s sampledLaplace) loss(l float64) float64 { return mathx.LogMix(s.q, l) }

@@ -72,7 +72,7 @@ func (s several) depths(logDelta float64) []float64 {
 	return []float64{0, -logDelta / 2, -logDelta}
 }
 
-// term is the distribution of f on the lattice h*k, k = lo, lo+1, ...
+// term is the distribution of f (see several) on the lattice h*k, k = lo, lo+1, ...
 type term struct {
 	h         float64
 	lo        int

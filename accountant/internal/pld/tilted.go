@@ -26,7 +26,7 @@ type tilted struct {
 	most   float64
 	length int // length of the window of the last convolution
 	pieces int // pieces of the integration of one step
-	// inf is the mass at infinite loss. It is not tilted and not part of p.
+	// inf is the mass at infinite loss, untilted and outside p.
 	inf       float64
 	lossError float64
 

@@ -112,7 +112,7 @@ func (a *Account) Figure() Figure {
 	return f
 }
 
-// Opaque returns the figure as an opaque number, which only code of this module can open.
+// Opaque returns the figure as a number that only code of this module can open.
 func (f Figure) Opaque() opaque.Number { return f.mu }
 
 // OpaqueEstimate returns eps_mu of the package comment, even if the epsilon of the moments accountant is

@@ -193,8 +193,8 @@ func (s spread) deviations() float64 {
 	return math.Max(0, s.squares+s.lostSquares-off*off/float64(s.n))
 }
 
-// shortfalls summarises the numbers 1 - X_i/X at one order, with X_i = e^(T K_i) and X = e^(T K). K_i is the
-// cost at distance i of a sample, and K is the cost at the reference distance.
+// shortfalls summarises the numbers 1 - X_i/X at one order for T steps, with X_i = e^(T K_i) and X = e^(T K).
+// K_i is the cost at sample distance i, and K is the cost at the reference distance.
 type shortfalls struct {
 	cost float64 // log(X)/T
 	spread

@@ -265,8 +265,8 @@ func (t tally) agree() {
 	}
 }
 
-// thresholdProfile adds to every dst[d] the maximum of |cost(v+1) - cost(v)| over v in [0, n-1] for which
-// |v-largest| <= d or |v+1-largest| <= d. A threshold test on a largest count of v costs cost(v).
+// thresholdProfile adds to every dst[d] the largest |cost(v+1) - cost(v)| for v in [0, n-1], with v or v+1
+// within d of largest. Here cost(v) is the cost of a threshold test on a largest count of v.
 func thresholdProfile(dst []float64, largest, n int, threshold, sigma, a float64) {
 	low, high := max(0, largest-len(dst)), min(n, largest+len(dst))
 	costs := make([]float64, high-low+1)

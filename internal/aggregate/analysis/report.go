@@ -26,8 +26,8 @@ type Options struct {
 	IntegerNoise bool
 }
 
-// Report is the privacy cost of a mechanism on actual votes. All numbers are private. Each epsilon
-// depends on the votes, so it is no guarantee of differential privacy (see the package comment).
+// Report is the privacy cost of a mechanism on actual votes. All numbers are private. Each epsilon depends on
+// the votes and guarantees no differential privacy (see the package comment).
 type Report struct {
 	Mechanism   Mechanism
 	Delta       float64

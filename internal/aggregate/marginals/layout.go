@@ -80,7 +80,7 @@ func merge(masses []float64, ordered int, least float64) (of []int, groups int) 
 	return of, groups
 }
 
-// project returns the vector nearest to counts in L2 among the nonnegative vectors with sum total.
+// project returns the L2 projection of counts onto the nonnegative vectors with sum total.
 func project(counts []int64, total float64) []float64 {
 	sorted := slices.SortedFunc(slices.Values(counts), func(a, b int64) int { return cmp.Compare(b, a) })
 	sum, off := 0.0, 0.0

@@ -29,7 +29,7 @@ type Config struct {
 	// Task.Test has the rows that measure the accuracy of the chosen model.
 	Task  dataset.Task
 	Delta float64 // in (0, 1/number of private units)
-	// Epsilon is the budget of the whole search. With a shared ledger, 0 means its remaining budget.
+	// Epsilon is the budget of the whole search. With a shared ledger, 0 means the ledger's remaining budget.
 	Epsilon float64
 	// Records is the public number of private units, including the units that score settings. By default it
 	// is the actual number of units, which the run then publishes.

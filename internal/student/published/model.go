@@ -45,10 +45,10 @@ type Card struct {
 
 const SchemaModel = "pate.student-model/1"
 
-// HeldBack describes cross-validation on released labels. Released labels may be wrong. Labels is the
-// number of held-out labels, or 0 without cross-validation. Right is the number of held-out labels that
-// were predicted correctly. MostFrequent is the number of released labels of the most frequent class. Doubt
-// is the result of [Model.Doubt].
+// HeldBack describes cross-validation on released labels, which may be wrong. Labels is the number of
+// held-out labels, or 0 without cross-validation. Right is the number of held-out labels predicted correctly.
+// MostFrequent is the number of released labels of the most frequent class. Doubt is the result of
+// [Model.Doubt].
 type HeldBack struct {
 	Labels       int    `json:"labels"`
 	Right        int    `json:"right"`
@@ -65,8 +65,8 @@ func (h *HeldBack) Percent() string {
 	return strconv.FormatFloat(100*float64(h.Right)/float64(h.Labels), 'f', 1, 64)
 }
 
-// Constant returns the share of the most frequent class in the given number of released labels, in percent
-// with one decimal. Without held-out labels it returns "".
+// Constant returns the percentage of the `released` labels that have the most frequent class, with one
+// decimal. Without held-out labels it returns "".
 func (h *HeldBack) Constant(released int) string {
 	if h.Percent() == "" {
 		return ""
@@ -267,8 +267,8 @@ func FromModel(p Private) (*Model, error) {
 	return m, nil
 }
 
-// Charged returns the ledger entry that committed the labels file with the given SHA-256, in hexadecimal.
-// It also returns the guarantee of the whole ledger at path. It verifies the whole ledger against the
+// Charged returns the ledger entry that committed a labels file, and the guarantee of the whole ledger at
+// path. The argument sha256 is the file's hash in hexadecimal. Charged verifies the whole ledger against the
 // stored head. If the ledger did not commit the file, the error is a [*fault.Error].
 func Charged(path, sha256 string) (Provenance, error) {
 	raw, err := hex.DecodeString(sha256)

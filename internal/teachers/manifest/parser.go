@@ -78,7 +78,7 @@ func (p *parser) list(open, end byte, element func()) {
 	}
 }
 
-// object reads a JSON object. The entry fields[key] points to the value or is a func() that reads the value.
+// object reads a JSON object. Each field is a pointer to the value, or a func() that reads the value.
 func (p *parser) object(where string, fields map[string]any) (seen map[string]bool) {
 	seen = map[string]bool{}
 	p.list('{', '}', func() {

@@ -28,7 +28,6 @@ type outsideFlags struct {
 	timeout                                     time.Duration
 }
 
-// declare declares the flags on cmd and returns their names.
 func (f *outsideFlags) declare(cmd *cobra.Command) []string {
 	flags := shell.To{"command": &f.command, "url": &f.url, "attacker": &f.attacker, "votes": &f.votes, "table": &f.table,
 		"label": &f.label, "counts": &f.Counts, "epsilon": &f.epsilon, "copies": &f.copies, "parallel": &f.parallel,

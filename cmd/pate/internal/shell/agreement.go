@@ -45,8 +45,8 @@ func (f *AgreementFlags) CheckAgreement(cmd *cobra.Command) error {
 }
 
 // Calibrate estimates the agreement of teachers from the votes and labels of --calibrate-on, if given. The
-// argument `format` holds the flags for the format of the votes. The result is the number of
-// teachers: `teachers`, or the number in these votes if `teachers` is 0. A result of 0 means unknown.
+// result is the number of teachers. If `teachers` is 0, Calibrate takes the number from these votes. A result
+// of 0 means unknown.
 func (f *AgreementFlags) Calibrate(ctx context.Context, g *Globals, format *VotesFlags, teachers int) (int, error) {
 	if f.CalibrateOn == "" {
 		return teachers, nil

@@ -23,7 +23,7 @@ import (
 	"github.com/pate-go/pate/internal/unpack"
 )
 
-// DataFlags are the flags for the data of a command, and for the format of the data.
+// DataFlags are the flags for a command's data and the data format.
 type DataFlags struct {
 	Data, Label, Unit, Header, Separator, ClassNames, OtherLabels, Kind, Split string
 

@@ -156,8 +156,8 @@ func UseOwnHelpCommand(root *cobra.Command) {
 }
 
 // Wants returns a check of a command's arguments and flags. The call missing(cmd, args) lists missing flags.
-// If missing is nil, no flag is required. The error of the check lists missing flags and missing arguments.
-// If arguments were given, but not in the right number, the error is about the arguments alone.
+// If missing is nil, no flag is required. The check's error lists missing flags and arguments. If some
+// arguments are given, but in the wrong number, the error is about arguments alone.
 func Wants(arguments cobra.PositionalArgs, missing func(cmd *cobra.Command, args []string) []string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := CheckValues(cmd); err != nil {

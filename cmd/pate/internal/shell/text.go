@@ -114,7 +114,7 @@ func FormatEpsilon(x float64, exact bool) string {
 	return number.DecimalsUp(x, 4)
 }
 
-// FormatExpected formats x with one decimal, with none if x >= 999.95, or with all digits if exact is true.
+// FormatExpected formats x with one decimal, or none if x >= 999.95. With exact, x keeps all digits.
 func FormatExpected(x float64, exact bool) string {
 	if !exact && x >= 999.95 {
 		return Fixed(x, 0, false)

@@ -89,8 +89,8 @@ func (f *TypicalFlags) Read(cmd *cobra.Command) (*typical.Config, error) {
 	return c, nil
 }
 
-// FeatureCache returns the feature cache in the user's cache folder. It calls tell only for the first error,
-// because the number of errors could reveal the private number of runs in a search.
+// FeatureCache returns the feature cache in the user's cache folder. FeatureCache reports only the first
+// error, because the number of errors could reveal the private number of runs.
 func FeatureCache(tell func(text string)) *features.Cache {
 	var once sync.Once
 	return &features.Cache{Warn: func(err error) {
