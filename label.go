@@ -207,8 +207,8 @@ func (b Budget) file(out string) (run.File, error) {
 	return run.File{Path: b.Ledger, New: made, Expect: expect, Warn: b.Warn}, nil
 }
 
-// Verify checks the ledger at path and returns a summary. A damaged ledger is an error. It is also an error
-// if the ledger lacks a line whose hash is stored in another file (see [run.ReadHeads]).
+// Verify checks the ledger at path and returns a summary. The ledger must be undamaged, and contain all heads
+// that other files store (see [run.ReadHeads]).
 func Verify(path string) (ledger.Summary, error) {
 	known, err := run.ReadHeads(path)
 	if err != nil {

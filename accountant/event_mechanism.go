@@ -83,7 +83,7 @@ func (e DiscreteGaussian) pair() (pld.Pair, error) {
 	return pld.DiscreteGaussian(e.Sigma, moved), err
 }
 
-// moved returns the largest number of coordinates that can differ between neighbours, each by 1.
+// moved returns the largest number of coordinates that change by 1 between neighbours.
 func (e DiscreteGaussian) moved() (int64, error) {
 	// An integer vector of L2 norm below 2 has at most norm^2 nonzero entries, all 1 or -1. If the norm is 2
 	// or more, one entry may be 2, or four entries may be 1. Neither change is known to dominate, so moved

@@ -117,8 +117,7 @@ func remembered(ctx context.Context, made *map[float64]Bound, x float64, answer 
 	return b, nil
 }
 
-// Delta bounds the least delta at a finite epsilon >= 0. The width of the interval follows from
-// PLDConfig.Gap.
+// Delta bounds the least delta at a finite epsilon >= 0. PLDConfig.Gap determines the width of the bound.
 func (p *PLD) Delta(ctx context.Context, epsilon float64) (Bound, error) {
 	if !(epsilon >= 0) || math.IsInf(epsilon, 1) {
 		return Bound{}, fmt.Errorf("accountant: epsilon must be a finite number, at least 0, got %v", epsilon)

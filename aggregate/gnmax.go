@@ -57,7 +57,7 @@ func gnmaxDescription() Description {
 // 2^22 classes, their maximum lies between the lowest count and 6 sigmas above the largest count. Ten sigmas
 // outside this range, each term is at most e^-50 of the maximum.
 
-// Law omits noisy counts more than gaussianReach sigmas outside the range of the counts.
+// gaussianReach is how far Law extends beyond the range of the counts, in sigmas.
 const gaussianReach = 16
 
 // Law returns the output distribution of one query with discrete Gaussian noise. Time and memory are

@@ -320,7 +320,6 @@ func plural(n int, word string) string {
 	return strconv.Itoa(n) + " " + word + "s"
 }
 
-// ownRows returns an error if ids repeat in a column of the public rows.
 func (e *Encoder) ownRows(name string) error {
 	if e == nil || e.repeated == nil {
 		return nil

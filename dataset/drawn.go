@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// A drawn pool has drawnForTest rows for each test row, but at least fewestDrawn and at most mostDrawn rows
-// in all. The number of test rows is public.
+// A drawn pool has drawnForTest rows per test row, but at least fewestDrawn and at most mostDrawn rows. The
+// number of test rows is public.
 const (
 	drawnForTest = 2
 	fewestDrawn  = 1000

@@ -25,19 +25,19 @@ const (
 // Encoder turns the columns of a table into features. It is fitted on public rows alone and encodes each row
 // separately, so encoding has no privacy cost.
 //
-// A column is numeric if its public values are numbers, perhaps with a decimal comma, or dates, which are
-// converted to days. If there are at least 20 public values, up to 5 % of them may be other texts. Such texts
-// count as missing. Other columns are categorical. Ids, names of persons, free text and row numbers of pandas
-// are left out unless the user keeps them.
+// A column is numeric if its public values are numbers (also with a decimal comma) or dates. Dates become
+// days. With at least 20 public values, up to 5 % may be other texts, which count as missing. Other columns
+// are categorical. Ids, names of persons, free text and row numbers of pandas are left out unless the user
+// keeps them.
 //
-// A numeric column becomes one feature: (value - mean)/sd with public mean and standard deviation, clipped
-// to [-3, 3]. A missing value or a value that is not a number becomes 0. A categorical column becomes one
-// feature for each of the 100 most frequent public categories. The feature of the row's category is 1, and
-// all other features are 0. If public values are missing, the column gets one more feature, which is 1 for a
-// missing value. A column with one distinct public value has no other feature.
+// A numeric column becomes one feature, (value - mean)/sd, clipped to [-3, 3]. The mean and sd are public. A
+// missing value or a value that is not a number becomes 0. A categorical column becomes one feature for each
+// of the 100 most frequent public categories. The feature of the row's category is 1, and all other features
+// are 0. If public values are missing, the column gets one more feature, which is 1 for a missing value. A
+// column with one distinct public value has no other feature.
 //
 // A column of texts ([CSVOptions].Text) becomes at most 200 features, which package internal/texts computes
-// from the words of public texts. All other words are ignored.
+// from the words of public texts. Other words are ignored.
 type Encoder struct {
 	columns  []encodedColumn
 	dim      int

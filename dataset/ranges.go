@@ -308,8 +308,8 @@ func (d declared) scale(weights []float64) (mean, sd float64) {
 	return mean, math.Max(sd, (high-low)/1000)
 }
 
-// Cells returns, for each row of x, the bin of each column, or -1 for an undeclared category. The rows must
-// be encoded by the declaration with equal weights.
+// Cells returns the bin of each row of x in each column, or -1 for an undeclared category. The rows must be
+// encoded by r with equal weights.
 func (r *Ranges) Cells(x blas32.General) [][]int {
 	cells := make([][]int, x.Rows)
 	for i := range cells {

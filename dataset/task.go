@@ -57,12 +57,12 @@ type Task struct {
 	Provenance string
 	Published  bool     // all rows are public, also the rows of Private
 	Encoder    *Encoder // encodes rows of a table; nil for images and NPY rows
-	// Ranges holds the declared columns if there are no public rows, and is otherwise nil. With Ranges, the
-	// pool is drawn, and Pool.Y has no meaning.
+	// Ranges holds the declared columns if there are no public rows, and is otherwise nil. If Ranges is set,
+	// Pool is drawn and Pool.Y has no meaning.
 	Ranges    *Ranges
 	Questions *Table // rows of a drawn pool as a table, otherwise nil
-	// Silos holds the sorted names of silos in public rows, for example hospitals (see CSVOptions.Silo).
-	// SiloOf has the index of the silo of each private unit. A unit with rows in two silos is refused.
+	// Silos holds the sorted names of silos (such as hospitals) in public rows; see CSVOptions.Silo. SiloOf
+	// maps each private unit to the index of its silo. A unit with rows in two silos is refused.
 	Silos  []string
 	SiloOf map[string]int
 }

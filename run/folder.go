@@ -189,8 +189,8 @@ func openRun(path string, id Identity, newKey func() (rng.Key, error)) (key rng.
 	return key, nil
 }
 
-// Settings decodes the settings of a run to *into. It returns false if the folder at path has no run. It
-// returns true without an error even if the settings cannot be decoded.
+// Settings decodes the settings of a run to *into. It returns false if the folder at path has no run. If the
+// settings cannot be decoded, Settings still returns true and no error.
 func Settings(path string, into any) (bool, error) {
 	text, err := os.ReadFile(results.Folder(path).Config())
 	if errors.Is(err, fs.ErrNotExist) {

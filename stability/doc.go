@@ -1,9 +1,8 @@
 // Package stability releases answers that one record could not have changed.
 //
-// On each data set, a function of private data has a distance to instability: the number of records that must
-// change before the answer can change. [MStab] adds noise to this distance. If the noisy distance exceeds a
-// threshold, MStab releases the answer itself, without noise. For the plurality of votes, [Plurality]
-// computes the distance:
+// The distance to instability is the number of records that must change before the answer of a function can
+// change. [MStab] adds noise to this distance. If the noisy distance exceeds a threshold, MStab releases the
+// answer itself, without noise. For the plurality of votes, [Plurality] computes the distance:
 //
 //	cfg := stability.MStabConfig{Noise: stability.Laplace, Epsilon: 1, Delta: 1e-6, Questions: 1}
 //	m, err := stability.NewMStab(cfg)
@@ -36,16 +35,15 @@
 //
 // For neighbours with equal answers, MStab costs only the noise. For neighbours with different answers, it
 // costs only the failure probability. MStab.Event charges for the noise and for the failure probability. The
-// comments of the types contain the proofs and define neighbours. The ledger must use the same relation:
-// accountant.ReplaceOne if the number of records is public. All noise is exact integer noise. Tests enumerate
-// small examples and compare exact hockey-stick divergences with these guarantees.
+// comments of the types contain the proofs and define neighbours. The ledger must use the relation of the
+// mechanism: accountant.ReplaceOne if the number of records is public. All noise is exact integer noise.
 //
 // # Caveats
 //
 //   - Each release of votes, of gaps between vote counts, or of distances (even noisy ones) needs a charge.
 //   - A refusal costs as much as an answer.
-//   - Many queries are expensive. For 1000 queries at a total epsilon 1 and delta 1e-6, MStab needs a gap
-//     of thousands of votes. For two classes, noisy argmax (package aggregate) needs a gap of 471 votes.
+//   - Many queries are expensive. For 1000 queries at a total epsilon 1 and delta 1e-6, MStab needs a gap of
+//     thousands of votes. For two classes, noisy argmax (package aggregate) needs a gap of 471 votes.
 //     svt.StableSVT charges for refusals only.
 //   - Do not use one key for two data sets, because both would get the same noise. Derive the key from a hash
 //     of the data ([rng.Key.DeriveBytes]). Keys from [rng.SeedKey] are for experiments only.

@@ -157,7 +157,7 @@ func mathUp(x float64) float64 { return x * (1 + 0x1p-50) }
 // Event returns the event of the worst case, in which the value is released.
 func (p *PTR) Event() accountant.Event { return p.gate.Event() }
 
-// Propose releases f of the data with noise if the proposed bound passes the test. It fails if r does not
+// Propose releases f.Value(data) plus noise if the test accepts the proposed bound. It fails if r does not
 // charge exactly p.Event(), or if r was used before.
 func Propose[D any](p *PTR, r *ledger.Reservation, key rng.Key, data D, f Function[D]) (Answer[float64], error) {
 	distance := func() (int64, error) { return f.Distance(data, p.cfg.Bound) }

@@ -25,8 +25,8 @@ import (
 // points.
 type CrossValidation struct {
 	Candidates []Candidate // no default; see [TableCandidates]
-	// Favourite marks the first candidate as usually the best for this kind of rows. Two folds may then
-	// suffice. The result is this candidate, unless the mean is better by more than label errors can explain.
+	// Favourite marks the first candidate as usually the best for such rows. Two folds may then suffice. The
+	// result is this candidate, unless the students' mean is better by more than label errors can explain.
 	Favourite bool
 	Folds     int            // number of parts, at most the number of labels; default 5
 	Progress  func(Progress) // called by one goroutine at a time; may be nil

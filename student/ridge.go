@@ -17,7 +17,6 @@ const (
 	// is a penalty in the Euclidean norm, relative to the mean diagonal. All were chosen on the development
 	// split of public MNIST. A factor of 2 in ridgeWidth or ridgeLambda costs less than .001.
 
-	// The kernel is exp(-ridgeWidth·|a-b|²/width), and its penalty is ridgeLambda.
 	ridgeWidth  = .5
 	ridgeLambda = .1
 	ridgeFloor  = 1e-5
@@ -28,8 +27,7 @@ const (
 // ridge solves (KᵀK + ridgeLambda·M) a = Kᵀ(y - mean y). K is the kernel between training rows and landmarks,
 // and M is the kernel between landmarks.
 
-// ridge is kernel ridge regression on class indicators, restricted to functions that landmark rows span
-// (Nyström).
+// ridge is kernel ridge regression on class indicators, with a Nyström approximation by landmark rows.
 type ridge struct {
 	rbf       dense.RBF
 	landmarks Matrix // landmarks x components

@@ -268,7 +268,7 @@ func (n Noise) density(x float64) float64 {
 	return -math.Expm1(-t) * math.Exp(-z)
 }
 
-// split returns P[noise < x] and P[noise >= x]. Both have high relative accuracy.
+// split returns P[noise < x] and P[noise >= x] with high relative accuracy.
 func (n Noise) split(x float64) (below, above float64) {
 	if n.discrete() {
 		x = math.Ceil(x)

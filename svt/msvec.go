@@ -69,10 +69,9 @@ func NewMSvec(cfg MSvecConfig) (*MSvec, error) {
 	return &MSvec{d, cfg}, nil
 }
 
-// PrintedMSvec returns the calibration of the literature, for comparison. Lambda is divided by epsilon, not
-// multiplied as in some lecture notes. With m = queries and Q = failures, Lambda = sqrt(32 Q
-// log(2/delta))/epsilon and Threshold = 2 Lambda log(2 m/delta). If Q < 8 log(2/delta) (116 at delta =
-// 1e-6), plain composition needs a smaller Lambda: 2 Q/epsilon.
+// PrintedMSvec returns the calibration of the literature, for comparison. With m = queries and Q = failures,
+// Lambda = sqrt(32 Q log(2/delta))/epsilon and Threshold = 2 Lambda log(2 m/delta). (Some lecture notes
+// multiply by epsilon instead.) If Q < 8 log(2/delta), plain composition needs a smaller Lambda: 2 Q/epsilon.
 func PrintedMSvec(epsilon, delta float64, queries, failures int) (MSvecConfig, error) {
 	if err := checkMSvec(epsilon, delta, failures); err != nil {
 		return MSvecConfig{}, err

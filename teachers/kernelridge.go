@@ -19,13 +19,12 @@ import (
 // bytes, at most 1.2 GB.
 const MaxKernelRows = 12_000
 
-// KernelRidge is ridge regression on the Gaussian kernel exp(-Gamma |x-z|²), one class against the rest. For
-// each class it solves (K + Lambda·1) a = y in closed form, with targets y of +1 and -1. It predicts the
-// class with the largest Σ aᵢ K(x, xᵢ) among the classes in the training data.
+// KernelRidge is one-against-rest ridge regression on the Gaussian kernel K(x, z) = exp(-Gamma |x-z|²). For
+// each class it solves (K + Lambda·1) a = y with targets y of +1 and -1. It predicts the class with the
+// largest Σ aᵢ K(x, xᵢ) among the classes in the training data.
 //
-// A fit takes rows³/3 + rows²·(features + 2·classes) multiplications, so it suits small data. The learner
-// uses no random numbers and is Reproducible. The model contains the training data and is as secret as they
-// are.
+// A fit takes rows³/3 + rows²·(features + 2·classes) multiplications. The learner uses no random numbers and
+// is Reproducible. The model contains the training data and is equally secret.
 type KernelRidge struct {
 	Gamma  float64 // inverse squared width of the kernel, 1/(squared feature unit); positive, no default
 	Lambda float64 // ridge penalty, relative to the kernel's diagonal of 1; positive, no default

@@ -52,8 +52,8 @@ type Scorer interface {
 	Scores(dst Matrix, x Matrix) error
 }
 
-// Reproducible is an optional interface of a [Learner]. If the method returns true, equal data and random
-// streams give equal predictions on the same machine and build.
+// Reproducible is an optional interface of a [Learner]. If Reproducible returns true, equal data and random
+// streams give equal predictions on one machine and build.
 type Reproducible interface {
 	Reproducible() bool
 }

@@ -22,11 +22,11 @@
 // Config.Accountant selects privacy loss distributions, 13 to 19 % more answers fit the same epsilon.
 //
 // In mode [Filter] costs may depend on earlier answers. Several programs may use the ledger, one after the
-// other. The orders are fixed when the ledger is made, and share delta. If each of two orders had the whole
-// delta, the true delta could be almost twice as large. Privacy loss distributions cannot be used.
+// other. The orders are fixed when the ledger is made, and share delta. Privacy loss distributions cannot be
+// used.
 //
 // Every cost is an event, which is a worst case over all data. A cost that depends on the data cannot be an
-// entry, because the number of entries that fit the budget would reveal information.
+// entry, because the number of entries that fit would reveal information.
 //
 // # Guarantee
 //
@@ -38,8 +38,8 @@
 // sessions: Haney et al. 2023). The guarantee is the budget, because a total that depends on answers is not a
 // guarantee (Rogers et al. 2016).
 //
-// A crash may waste budget, but never increases what is left. Reserve and Commit return only after their
-// lines are synced, so the file records every released outcome. If the last line is cut off, its call never
+// A crash may waste budget, but never adds any. Reserve and Commit return only after their lines are synced,
+// so the file records every released outcome. A last line that is cut off comes from a call that never
 // returned. Open repairs such a line:
 //
 //   - If the line contains a whole event, the event is charged.
@@ -47,42 +47,44 @@
 //   - If no resumable run can repeat the reservation, the rest of the budget is charged.
 //   - If the line is a seal, the seal is completed.
 //
-// On a reliable disk, the line may instead be removed by hand before Open: no mechanism used this line.
+// On a reliable disk, a user may instead remove the line before Open, because no mechanism used it.
 //
 // # File
 //
 // The file has mode 0600 and contains lines of JSON. Lines are appended and never changed. Each line has its
 // number, the SHA-256 of the previous line ("prev") and the CRC-32C of its earlier bytes ("check"). The first
 // line has the Config, the orders, the module version and a random id. A "reserve" line has an event and the
-// total epsilon by Rényi divergences. This total can exceed the budget while the total by privacy loss
+// total epsilon by Rényi divergences. This total may exceed the budget if the total by privacy loss
 // distributions fits. A "commit" line has the SHA-256 of an outcome. In mode Reserved one "seal" line has the
 // total and, unless Config.Accountant is ByRDP, the accountant. A "run" line has the id of a run that shares
 // the ledger. A "torn" line quotes a line that was cut off. A hash can confirm a guess of an outcome, so the
 // file must stay secret until the release.
 //
 // Another version of this package may have sealed a different epsilon. The epsilon of a sealed ledger is the
-// larger of the seal and the epsilon that this version proves, and [Claim] contains both. A seal is corrupt
-// if it is above the budget, or below the Floor that this version computes (see [accountant.Bound]). A seal
-// is also corrupt if it is below the proven epsilon by more than 0.5 % and by more than 0.002. A file without
-// a seal is refused if the epsilon that this version proves exceeds the budget.
+// larger of the sealed epsilon and the epsilon that this version proves. [Claim] contains both. A sealed
+// epsilon is corrupt above the budget, or below the Floor that this version computes (see
+// [accountant.Bound]). If both epsilons come from privacy loss distributions, the sealed one may be lower by
+// the larger of 0.5 % and 0.002. Otherwise a lower sealed epsilon is corrupt. With accountant ByRDP any
+// difference is corrupt. A file without a seal is refused if the epsilon that this version proves exceeds the
+// budget.
 //
 // # Caveats
 //
 // A mechanism declares its relation and whether its noise is secret (see [Use]). A ledger with a different
 // relation or noise refuses the mechanism. A ledger does not interpret the unit. An event covers one input,
-// such as a vote or a row: the caller must ensure that each unit has at most one such input.
+// such as a vote or a row. The caller must ensure that each unit has at most one input.
 //
 // Two ledgers about the same people spend both budgets. Use one ledger for all releases about the same
 // people.
 //
 // The hashes and the "check" fields reveal an accidental change and its line. They do not reveal lines
-// removed at the end, or an older copy. A forger can compute all hashes and checks again, because neither
-// needs a key. So package run stores the head of the ledger in two other places: next to the ledger, and in
-// the user's state folder. [Open] and [Verify] compare the ledger with these heads. If other people can write
-// to both places, store the head elsewhere. For example, a privacy statement (package statement) contains the
-// head. Or sign the head ([Sign]): [Open] and [Verify] check the signature.
+// removed at the end, or an older copy. A forger can compute all hashes and checks again without a key. So
+// package run stores the head of the ledger in two other places: next to the ledger, and in the user's state
+// folder. [Open] and [Verify] compare the ledger with these heads. If other people can write to both places,
+// store the head elsewhere, for example in a privacy statement (package statement). Or sign the head with
+// [Sign]. [Open] and [Verify] check the signature.
 //
-// No mode covers an event that was chosen by looking at private data.
+// No mode covers an event chosen by looking at private data.
 //
 // [Open] blocks while another process holds the file. If the file is then removed, renamed, replaced or
 // written by another process, the next write returns [ErrBroken]. On some network mounts (NFS, SMB) a lock is

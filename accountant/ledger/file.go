@@ -31,7 +31,6 @@ type store interface {
 // The lock is on the file, not on its name. After the file was renamed, another process can lock a new file
 // of the old name. So every write and sync checks the name.
 
-// disk is a locked file.
 type disk struct {
 	*lockedfile.File
 	path string // absolute

@@ -49,12 +49,12 @@ func newLedger() *Ledger {
 }
 
 // Open creates or continues the ledger at path. It repairs a last line that was cut off (see the package
-// comment). It calls the functions in opt while the file is locked. A file with a different Config gives
-// ErrOtherConfig. A file that is damaged, or contradicts an earlier head, gives a *CorruptError. A wrong
-// opt.Signature gives ErrSignature. A refused file is not changed, except for this repair.
+// comment), and changes nothing else in a refused file. It calls the functions in opt while the file is
+// locked. A different Config gives ErrOtherConfig. Damage, or a contradiction to an earlier head, gives a
+// *CorruptError. A wrong opt.Signature gives ErrSignature.
 //
-// The file stays locked until Close or until the process ends. While another process or another Ledger holds
-// the file, Open blocks until ctx ends.
+// The file stays locked until Close or until the process ends. While another process or Ledger holds the
+// file, Open blocks until ctx ends.
 func Open(ctx context.Context, path string, cfg Config, opt VerifyOptions) (*Ledger, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err

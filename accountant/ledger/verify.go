@@ -200,7 +200,7 @@ type VerifyOptions struct {
 	// read. A zero Head is ignored. If the line of an earlier head is missing or different, the error is a
 	// *CorruptError. Without an earlier head, lines removed at the end are not detected.
 	Heads func(id string) ([]Head, error)
-	// Signature is checked with PublicKey, which the caller must get from the signer, not from the signature.
+	// Signature is checked with PublicKey. The caller must get PublicKey from the signer, not from Signature.
 	// A different key or ledger gives ErrSignature. A ledger without the signed line gives a *CorruptError.
 	Signature *Signature
 	PublicKey ed25519.PublicKey

@@ -45,7 +45,7 @@ func (a Alternative) Accuracy() float64 {
 const maxPlannedNoise = 1 << 20
 
 // Evaluate returns the privacy cost of s at delta by the given accountant, and the expected labels for
-// queries that are drawn from examples.
+// queries drawn from examples.
 func Evaluate(ctx context.Context, examples []Example, s aggregate.Setting, by accountant.Method, delta float64) (Alternative, error) {
 	c, err := newCases(examples)
 	if err != nil {
@@ -211,8 +211,8 @@ func (g Goal) least(ctx context.Context) aggregate.LeastNoise {
 	}
 }
 
-// equivalent returns a goal with Rényi accounting. GNMax needs about the same noise for this goal as for
-// budget. The boolean is false if no noise fits the budget.
+// equivalent returns a goal with Rényi accounting that needs about the same noise of GNMax as budget. The
+// boolean is false if no noise fits the budget.
 func (g Goal) equivalent(queries int, budget aggregate.LeastNoise) (Goal, bool, error) {
 	g.Accountant = accountant.ByRDP
 	d := known(GNMax)

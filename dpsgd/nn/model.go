@@ -280,8 +280,8 @@ func (m *Model) Logits(ctx context.Context, dst blas32.General, data dpsgd.Data)
 	})
 }
 
-// Predict sets dst[i] to the index of the largest output for row i of data, and to the lowest such index in a
-// tie. It uses all processors. An output that is not finite is an error.
+// Predict sets dst[i] to the index of the largest output for row i of data. In a tie, the lowest index wins.
+// Predict uses all processors. An output that is not finite is an error.
 func (m *Model) Predict(ctx context.Context, dst []int, data dpsgd.Data) error {
 	if err := m.checkInput(data); err != nil {
 		return err

@@ -284,7 +284,7 @@ func (w *worker[T]) backward(rows int, squares [][]float64) {
 	}
 }
 
-// screen sets the loss of a row to NaN if the row's input is not finite. It is called if nothing is clipped.
+// screen sets the loss of a row to NaN if the row's input is not finite.
 func (w *worker[T]) screen(rows int) {
 	size := w.arch.input().Size()
 	for i := range w.losses[:rows] {
@@ -347,7 +347,7 @@ func towardsZero[T Float](v float64) T {
 	return f
 }
 
-// ahead loads rows of the next group into caches during a matrix product.
+// ahead prefetches rows of the next group during a matrix product.
 type ahead struct {
 	fetch func(i, from, to int) // columns of row i; nil if rows are not packed
 	rows  []int                 // of the next group

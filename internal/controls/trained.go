@@ -158,8 +158,8 @@ func withCanaries(images labelled, size float64, present int, in []bool) dpsgd.D
 // weightWatch computes the gradient of a step from the iterates and the momentum. In the direction of a
 // canary the gradient is noise around 0, or around the clipped gradient if the canary was sampled.
 
-// weightWatch scores the canaries of a linear model during training, by the log-likelihood ratio of the
-// weights.
+// weightWatch scores the canaries of a linear model by the log-likelihood ratio of the weights during
+// training.
 type weightWatch struct {
 	cfg      dpsgd.Config
 	clip     dpsgd.Clip

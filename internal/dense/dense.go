@@ -159,9 +159,9 @@ func (k RBF) Block(dst, x Matrix, normX []float32, z Matrix, normZ []float32) {
 
 // Cholesky is the upper triangular factor R of a symmetric positive definite matrix a = RᵀR.
 //
-// Most operations are products of float32 matrices. R is the exact factor of a matrix whose element (i, j)
-// differs from a_ij by about 1e-7 sqrt(a_ii a_jj). The norm of this difference grows with the square root of
-// the number of rows. If a has eigenvalues below this norm, a may have no factor.
+// Most operations are products of float32 matrices. R is the exact factor of a + E, where E_ij is about 1e-7
+// sqrt(a_ii a_jj). The norm of E grows with the square root of the number of rows. If a has eigenvalues below
+// this norm, a may have no factor.
 type Cholesky struct {
 	r        Matrix   // undefined below the diagonal
 	inverses []Matrix // of the diagonal blocks

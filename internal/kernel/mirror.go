@@ -120,8 +120,8 @@ type Quarters struct {
 	Last int
 }
 
-// MulStrips is [Mirror.MulStrips] for rows 0 to Last. Where places in dst coincide, the result of row
-// Last - r overwrites the result of row r, for r <= Last/2.
+// MulStrips is [Mirror.MulStrips] for rows 0 to Last. If two results have the same place in dst, row Last - r
+// overwrites row r, for r <= Last/2.
 func (q Quarters) MulStrips(dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
 	q.mul(false, dst, sum, difference, src, even, odd, strips)
 }

@@ -155,7 +155,7 @@ func (q *quotaVotes) Resume(ctx context.Context, _ tokens.Answer, more []byte) e
 	return q.count(ctx)
 }
 
-// count counts the votes that units spent on the questions q.late.
+// count counts the votes that units spent on q.late.
 func (q *quotaVotes) count(ctx context.Context) error {
 	err := q.session.Resume(ctx, q.late)
 	q.late = q.late[:0]

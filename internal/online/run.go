@@ -185,7 +185,6 @@ func (s *serving) forget() error {
 	return err
 }
 
-// alone calls the function `open`. If `open` takes longer than `patience`, the error is that path is in use.
 func alone[T any](ctx context.Context, path string, patience time.Duration, open func(context.Context) (T, error)) (T, error) {
 	brief, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

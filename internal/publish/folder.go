@@ -51,8 +51,8 @@ func (j *job) kept() (r *Report, err error) {
 	return r, err
 }
 
-// publish checks that the ledger holds the charges of a complete run, and copies missing files to the public
-// half of the folder. It overwrites no file.
+// publish copies missing files to the public half of the folder if the ledger holds the charges of a complete
+// run. It overwrites no file.
 func (j *job) publish(r *Report) error {
 	paid := labelsFile
 	if r.Method == DPSGD {

@@ -267,7 +267,7 @@ func (f Folder) WriteAccount(name string, seeded bool, account any) error {
 
 const timesFile = "seconds.json"
 
-// KeepTimes stores the running times of the run and of each row in the subfolder private, in seconds.
+// KeepTimes stores the running times of the run and each row, in seconds, in the subfolder private.
 func (f Folder) KeepTimes(all float64, rows []float64) error {
 	text, err := json.Marshal(append([]float64{all}, rows...))
 	if err == nil {

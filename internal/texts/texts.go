@@ -25,8 +25,8 @@ const (
 	sampled  = 5_000  // public texts from which directions are computed
 )
 
-// Length is the Euclidean length of the features of a text that has known words. Length*Length numeric
-// columns with mean 0 and standard deviation 1 have this root mean square length.
+// Length is the Euclidean norm of the features of a text with known words. It equals the root mean square
+// norm of Length*Length standardised numeric columns.
 const Length = 4
 
 // Words iterates over the words of a text in lower case: maximal runs of 2 to 40 Unicode letters and numbers.

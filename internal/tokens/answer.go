@@ -139,7 +139,7 @@ type Mechanism interface {
 
 // Session answers queries. Concurrent use is not safe: start one session for each goroutine.
 type Session interface {
-	// Answer answers one query after the answers of s. The answer is a function of the key and of the
-	// arguments. The query number is public, and must not be used with other inputs.
+	// Answer answers one query, after the answers of s. The answer is a function of the key and of the
+	// arguments. Query numbers are public: use each number for one input only.
 	Answer(s State, query uint64, in Input) (Answer, error)
 }

@@ -10,18 +10,18 @@
 //
 // Every run draws its setting uniformly, with replacement and independently of the data. So all runs use the
 // same mechanism. The outcome of a run includes the setting, and the cost of a run is Search.Event. The
-// number of runs has the distribution Law. The number is drawn by exact arithmetic from a secret key and
-// does not depend on the data. Only the output and the score of the best run are released. [Law.Event] is
-// the event of this release. Neighbours and the unit of privacy are those of Search.Event. Papernot and
-// Steinke (2022) bound the Rényi divergences of the release: Theorem 2 (truncated negative binomial) and
-// Theorem 6 (Poisson). Liu and Talwar (2019) proved a bound for the geometric distribution. In a tie the
-// earlier run wins. Since runs are independent and identically distributed, this is a random choice.
+// number of runs is drawn from Law by exact arithmetic and a secret key. This number does not depend on the
+// data. Only the output and the score of the best run are released. [Law.Event] is the event of this release.
+// Neighbours and the unit of privacy are as for Search.Event. Papernot and Steinke (2022) bound the Rényi
+// divergences of the release: Theorem 2 (truncated negative binomial) and Theorem 6 (Poisson). Liu and Talwar
+// (2019) proved a bound for the geometric distribution. In a tie the earlier run wins, which is a random
+// choice because runs are independent and identically distributed.
 //
 // # Caveats
 //
 // The score is part of the outcome of a run. If scores use private rows, Search.Event must include their
-// cost, which this package cannot check. The event holds only if the number of runs is drawn from Law. It
-// covers neither a look at other runs nor a stop at a good score.
+// cost, which this package cannot check. The event covers the search only if the number of runs is drawn from
+// Law. Do not look at other runs or stop at a good score.
 //
 // The running time reveals information about the secret number of runs. If Search.Every is set, a search ends
 // only at multiples of this time. Processor load and disk use reveal even more, so show them only to trusted

@@ -46,7 +46,6 @@ func (t csvText) cursor(in *input, line int) cursor {
 	return cur
 }
 
-// csvLayout finds separator, header, width and number of lines.
 func csvLayout(ctx context.Context, r *reader, in *input, opt Options, offsets bool) (csvText, error) {
 	// If lines have several cells, blank lines at the end are ignored. In a file with one cell per line, a
 	// blank line is an abstention.

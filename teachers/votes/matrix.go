@@ -25,9 +25,8 @@ const (
 // Abstention is the vote of a teacher that votes for no class.
 const Abstention = aggregate.Abstain
 
-// Matrix is a matrix of votes, queries x teachers. Each entry is a class in [0, classes) or [Abstention]. It
-// takes one byte for up to 127 classes, and two bytes for more. The packages fmt and slog print only the
-// shape.
+// Matrix is a matrix of votes, queries x teachers. Each entry is a class in [0, classes) or [Abstention]. An
+// entry takes one byte for up to 127 classes, otherwise two. The packages fmt and slog print only the shape.
 type Matrix struct {
 	queries, teachers, classes int
 	narrow                     []byte  // row-major int8, if classes <= 127

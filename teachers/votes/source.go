@@ -31,8 +31,8 @@ const (
 type Options struct {
 	// Classes is the public number of classes, 2 to [MaxClasses]. With Counts, 0 means the number of columns.
 	Classes int
-	// ClassNames, if not nil, holds the public class names in order. Votes are then class names. They may
-	// also be class numbers if no class name is a number. Classes must be 0 or the number of names.
+	// ClassNames, if not nil, holds the public class names in order. Votes are then class names, or class
+	// numbers if no class name is a number. Classes must be 0 or the number of names.
 	ClassNames []string
 	// FirstClass is the number of class 0 in the file, usually 0 or 1. A vote of -1 is always an abstention.
 	FirstClass int

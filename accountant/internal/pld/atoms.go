@@ -43,7 +43,7 @@ func sampledResponse(q, eps float64, reverse bool) *atoms {
 	return a
 }
 
-// discreteLaplace is discrete Laplace noise, shifted by s.
+// discreteLaplace returns the losses of discrete Laplace noise at shift s.
 func discreteLaplace(scale float64, s int64) *atoms {
 	// The losses are (s-2x)/scale for x = 0..s. Outputs below 0 count as x = 0, and outputs above s as x = s.
 	t := 1 / scale
@@ -170,7 +170,7 @@ type outcomes struct {
 	lossError  float64
 }
 
-// sampled returns the pair ((1-q)Q + qP, Q) for the pair (P, Q).
+// sampled returns the pair ((1-q)Q + qP, Q), where a is the pair (P, Q).
 func (a *atoms) sampled(q float64) *outcomes {
 	n := len(a.logp)
 	o := &outcomes{loss: make([]float64, n), logp: make([]float64, n),

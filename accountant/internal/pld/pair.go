@@ -41,7 +41,7 @@ type Pair struct {
 // MaxAtoms bounds the number of losses of a discrete pair, and so its memory and time.
 const MaxAtoms = 1 << 22
 
-// Revealing returns the pair of a release of the data themselves.
+// Revealing returns the pair for a release of the raw data.
 func Revealing() Pair { return Pair{kind: pairRevealing} }
 
 // Gaussian returns the pair for Gaussian noise with standard deviation sigma at the given sensitivity.

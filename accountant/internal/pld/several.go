@@ -80,7 +80,7 @@ type term struct {
 	slack     float64
 }
 
-// outcomes returns a lower bound on the pair of the sum in one direction, for deltas near e^logDelta.
+// outcomes returns a lower bound on the sum's pair of distributions, for deltas near e^logDelta.
 func (s several) outcomes(ctx context.Context, reverse bool, logDelta float64, most int) *outcomes {
 	depths := s.depths(logDelta)
 	f := s.term(most, logDelta)

@@ -36,12 +36,13 @@ func (p *Pairs) Add(first, second bool) {
 func (p *Pairs) total() int { return p.Both + p.First + p.Second + p.Neither }
 
 // Bet adds a batch of pairs. The arguments p1 and q1, in (0, 1), estimate the probabilities of the event in
-// the first and in the second run. The estimates must come from earlier pairs.
+// the first and the second run. The estimates must come from earlier pairs.
 //
-// If a mechanism is (epsilon, delta)-private, then the true probabilities (p, q) are in the set H of all
-// points with p <= e^epsilon q + delta and 1-q <= e^epsilon (1-p) + delta. Let (p0, q0) be the point of H
+// Let H be the set of points (p, q) with p <= e^epsilon q + delta and 1-q <= e^epsilon (1-p) + delta. If a
+// mechanism is (epsilon, delta)-private, H contains the true probabilities. Let (p0, q0) be the point of H
 // nearest to (p1, q1) by Kullback-Leibler divergence. Let A be the likelihood ratio of p1 to p0 in the first
-// run, and B that of q1 to q0 in the second. The wealth against epsilon is the product of A B over all pairs.
+// run. Let B be the ratio of q1 to q0 in the second run. The wealth against epsilon is the product of A B
+// over all pairs.
 //
 // H is convex, so E[A] + E[B] <= 2 for all (p, q) in H. Hence E[A] E[B] <= 1. If the runs are independent,
 // E[A] E[B] = E[A B] (Turner, Ly and Grünwald 2024). So the wealth reaches 1/alpha with probability at most
@@ -94,7 +95,7 @@ func nearest(p1, q1, growth, delta float64) (p0, q0 float64) {
 	return 1 - meet, meet
 }
 
-// onLine returns the point of the line p = growth q + delta that is nearest to (p1, q1).
+// onLine returns the point of the line p = growth q + delta nearest to (p1, q1).
 func onLine(p1, q1, growth, delta float64) (p, q float64) {
 	rising := func(q float64) bool { // the divergence grows with q
 		p := growth*q + delta

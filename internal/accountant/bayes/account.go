@@ -60,9 +60,9 @@ func New(cfg Config) (*Account, error) {
 // slack is the factor by which float32 rounding may raise a distance above Bound.
 const slack = 1 + 0x1p-16
 
-// Add adds a step. Each distance is d of the package comment, for one record from the data distribution. A
-// distance above Config.Bound is an error. With fewer than two distances and Config.Bound set, Add does the
-// same as [Account.AddUnseen]. On an error it adds nothing.
+// Add adds a step. Each distance is d of the package comment for one record from the data distribution. A
+// distance above Config.Bound is an error. If Config.Bound is set, fewer than two distances count as
+// [Account.AddUnseen]. On an error Add adds nothing.
 func (a *Account) Add(s Step, distances []float64) error { return a.AddRepeated(s, distances, 1) }
 
 // AddRepeated has the effect of several equal calls of Add, but Figure.Distances counts the distances once.
@@ -274,14 +274,15 @@ const (
 	//
 	// The sample has m values e^(T K(d)), with sample variance V and upper bound R = e^(T K(Bound)).
 	Bernstein Estimator = iota
-	// StudentT is the estimator of the paper, with the factor T, which equation 14 of the paper omits:
+	// StudentT is the estimator of the paper, with the factor T, which its equation 14 omits:
 	//
 	//	mean + t S/sqrt(m-1)
 	//
-	// S is the population standard deviation, and t is the upper Failure quantile of Student's t distribution
-	// with m-1 degrees of freedom. The guarantee needs normally distributed values e^(T K), which never
-	// occur. Example: 0.1 % of records have distance 1, all other records 0.1. With 32 distances, T = 1000
-	// and lambda = 8, the estimate is below the mean with probability 0.968, not 1e-15.
+	// S is the population standard deviation. Here t is the upper Failure quantile of Student's t
+	// distribution with m-1 degrees of freedom. The guarantee needs normally distributed values e^(T K),
+	// which never occur. If 0.1 % of records have distance 1, and all others 0.1, the guarantee fails. With
+	// 32 distances, T = 1000, lambda = 8 and Failure = 1e-15, the estimate is below the mean with probability
+	// 0.968.
 	StudentT
 )
 

@@ -14,8 +14,8 @@ const lanes = 32
 // A term is omitted if its share of the moment is below negligible.
 const negligible = 1e-20
 
-// block holds factors for all orders. Row k has 1 - e^(-k(k-1)s/2) for each distance d, with
-// s = (D^2 - d^2)/V. D is the reference distance, and V is the variance of the noise.
+// block holds in row k the factor 1 - e^(-k(k-1)s/2) of each distance d. Here s = (D^2 - d^2)/V, D is the
+// reference distance, and V is the variance of the noise.
 type block [][lanes]float64
 
 // fill computes all rows of b from the values s >= 0. Unused lanes of s must be 0.

@@ -14,10 +14,10 @@ import (
 //	SelfComposedDpEvent(event=PoissonSampledDpEvent(sampling_probability=0.01,
 //	    event=GaussianDpEvent(noise_multiplier=1.0)), count=1000)
 //
-// Arguments must be named. The relation is add_remove, unless the input has a RandomizedResponseDpEvent or a
-// SampledWithoutReplacementDpEvent, which need replace_one. If the relation is replace_one, events
-// with Poisson sampling or with Gaussian, Laplace or discrete Laplace noise are errors. Their noise is
-// relative to a clipping norm, but a replaced record can change a clipped sum by twice this norm.
+// Arguments must be named. If the input has a RandomizedResponseDpEvent or SampledWithoutReplacementDpEvent,
+// the relation is replace_one, otherwise add_remove. Under replace_one, Poisson sampling and Gaussian,
+// Laplace or discrete Laplace noise are errors. The noise is relative to a clipping norm, but a replaced
+// record can change a clipped sum by twice this norm.
 func DPAccounting(r io.Reader) (accountant.Schedule, error) {
 	v, err := readValue(r)
 	if err != nil {
@@ -170,13 +170,13 @@ func whyNot(class string) string {
 	}[class], "no such class is known here")
 }
 
-// Opacus reads the history of an Opacus accountant, printed by Python or written as JSON. It is a list of
-// (noise_multiplier, sample_rate, steps), such as
+// Opacus reads the history of an Opacus accountant, printed by Python or written as JSON. The history is a
+// list of (noise_multiplier, sample_rate, steps), such as
 //
 //	[(1.1, 0.004, 14062), (0.9, 0.004, 100)]
 //
-// Each entry is read as Gaussian steps with Poisson sampling under add_remove. The caller must ensure that
-// the steps did not run with poisson_sampling=False, because the history does not record that.
+// Each entry is read as Gaussian steps with Poisson sampling under add_remove. The caller must ensure that no
+// step ran with poisson_sampling=False. The history does not record this flag.
 func Opacus(r io.Reader) (accountant.Schedule, error) {
 	v, err := readValue(r)
 	if err != nil {
@@ -257,7 +257,6 @@ func epsilonDelta(epsilon, delta float64) accountant.Event {
 	return accountant.WithFailure{Event: accountant.PureDP{Epsilon: epsilon}, Delta: delta}
 }
 
-// randomizedResponse reads a response that is uniform over k answers with probability p, and otherwise true.
 func randomizedResponse(a *arguments) accountant.Event {
 	// The true answer has probability 1 - p + p/k, and each other answer p/k. So epsilon is log(1 +
 	// k(1-p)/p).

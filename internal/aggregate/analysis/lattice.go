@@ -9,8 +9,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// lattice implements [laws] for the integer noise of package aggregate. The lowest class wins a tie, so
-// counts must be in the order of the classes.
+// lattice implements [laws] for the integer noise of package aggregate. In a tie the lowest class wins, so
+// counts must be in class order.
 type lattice struct {
 	logProb func(k int64) float64 // log probability of noise k on a count
 	scale   float64               // standard deviation or scale of the noise

@@ -34,9 +34,9 @@ type SanitizerConfig struct {
 	// by a factor of at most e^Beta. The charge is finite at orders below [OrderLimit].
 	// The default is 1/(3 Order).
 	Beta float64
-	// Sigma is the standard deviation of the noise, divided by the smooth sensitivity. With the default,
-	// the release costs max(w/10, 2r). Here w is the worst-case cost of the queries, and r is the cost
-	// of the release in the limit of infinite Sigma. The cost r depends on Order, Beta and Margin.
+	// Sigma is the standard deviation of the noise, divided by the smooth sensitivity. Let w be the
+	// worst-case cost of the queries, and r the release's cost in the limit of infinite Sigma. By default the
+	// release costs max(w/10, 2r). The cost r depends on Order, Beta and Margin.
 	Sigma float64
 	// Margin times the standard deviation of the noise is added to the result. So the result is too low with
 	// probability P[N(0,1) < -Margin], one in 44 for Margin 2. Margin must be at least 0.

@@ -23,8 +23,8 @@ type Sanitized struct {
 	// sensitivity fails, Published is nil and Unpublished is the reason.
 	Published   *Preview
 	Unpublished error
-	// Valid sanitises the cost of all queries as if all were answered. Valid.Cost bounds the cost of
-	// the release. The smooth sensitivity is computed as in [Sanitizer.Release], even if Published is nil.
+	// Valid sanitises the cost as if all queries were answered. Valid.Cost bounds the cost of the release.
+	// The smooth sensitivity is computed as in [Sanitizer.Release], even if Published is nil.
 	Valid Preview
 }
 

@@ -53,10 +53,10 @@ func (m *Marginals) Event() accountant.Event {
 	}
 }
 
-// Release returns the noisy counts, with one slice per column and one count per bin. The argument `cells` has
-// one row per unit, with a bin or [None] for each column. Release fails if r was used before, if r charges
-// another event than m.Event(), or if the ledger has another relation than the configuration. Equal keys,
-// ledger entries and cells give equal counts. Errors reveal no unit.
+// Release returns the noisy counts, with one slice per column and one count per bin. Each row of cells is a
+// unit, with a bin or [None] for each column. Release fails if r was used before, or charges another event
+// than m.Event(). The ledger must have the configured relation. Equal keys, ledger entries and cells give
+// equal counts. Errors reveal no unit.
 func (m *Marginals) Release(r *ledger.Reservation, key rng.Key, cells [][]int) ([][]int64, error) {
 	if err := check(m.cfg.Bins, cells); err != nil {
 		return nil, err

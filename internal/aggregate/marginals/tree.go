@@ -56,7 +56,7 @@ func NewTree(cfg TreeConfig) (*Tree, error) {
 
 const maxTree = 200
 
-// moved returns the number of counts of a table that change by one between neighbours.
+// moved returns the number of counts of a table that change between neighbours.
 func moved(relation accountant.Relation) float64 {
 	if relation == accountant.ReplaceOne { // one count falls and one count rises
 		return 2

@@ -158,7 +158,7 @@ type Extraction struct {
 }
 
 // RestoreExtraction parses the result of Transform.MarshalBinary. If transform is nil, RestoreExtraction uses
-// the extractor with the given name. It returns an error if this extractor no longer has the given settings.
+// the extractor with the given name. If the settings of this extractor have changed, the result is an error.
 func RestoreExtraction(transform []byte, name, settings string, image dataset.Shape) (e Extraction, err error) {
 	if transform == nil {
 		if e.Fixed, err = features.Named(name, image); err == nil && e.Fixed.Name() != settings {

@@ -78,7 +78,6 @@ type prepared struct {
 	by          charged.Extraction
 }
 
-// prepare computes the features of a run.
 func (j *job) prepare(ctx context.Context, reservations []*ledger.Reservation) (prepared, error) {
 	// The release of a statistic consumes one reservation. Features depend only on the rows, the noise of the
 	// statistics, the key and the index of the run. So prepare reuses the previous features if all of these

@@ -34,7 +34,7 @@ type Card struct {
 	Extractor string        `json:"extractor,omitempty"` // name of the extractor; empty for features with statistics
 	// Encoder encodes the columns of a table. It was fitted on public rows.
 	Encoder *dataset.Encoder `json:"encoder,omitempty"`
-	// Reading is the schema by which files of new rows are read. It was made from public rows and may be nil.
+	// Reading is the schema for reading files of new rows. Reading was made from public rows and may be nil.
 	Reading *dataset.Schema `json:"reading,omitempty"`
 	// Epsilon is a certified upper bound on this model's epsilon at Delta. Other releases are not included.
 	// Neighbouring data sets differ by one added or removed Unit. For a model without privacy, Epsilon is

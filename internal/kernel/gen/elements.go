@@ -6,8 +6,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// rectify relies on VMAXPS, which returns its last operand if an operand is NaN or both are zero. Adding zero
-// turns -0 into 0.
+// rectify keeps NaN, because VMAXPS returns its last operand if an operand is NaN. Adding zero turns -0 into
+// 0.
 func rectify() {
 	function("rectify32", "func(dst, src *float32, n int)")
 	dst, src, n := parameter("dst"), parameter("src"), parameter("n")
@@ -146,7 +146,7 @@ func copyRow() {
 	again(n, 16)
 }
 
-// centre relies on VMINPS and VMAXPS, which return their last operand if an operand is NaN.
+// centre keeps NaN, because VMINPS and VMAXPS return their last operand if an operand is NaN.
 func centre() {
 	function("centre32", "func(dst, src, mean *float32, n int, scale float64, far float32)")
 	dst, src, mean, n := parameter("dst"), parameter("src"), parameter("mean"), parameter("n")

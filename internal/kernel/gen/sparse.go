@@ -57,7 +57,6 @@ func sparse() {
 	finish()
 }
 
-// distances writes the assembly of SquaredDistances.
 func distances() {
 	function("distances32", "func(sums, x, rows *float32, ld int, places *int32, count, k int)")
 	sums, rows, ld := parameter("sums"), parameter("rows"), parameter("ld")

@@ -18,7 +18,6 @@ type reader struct{ values Situation }
 
 func refuse(format string, args ...any) { valid(0, fmt.Errorf(format, args...)) }
 
-// valid is [learn.Must] with an error that matches [ErrSituation].
 func valid[T any](v T, err error) T {
 	if err != nil {
 		err = fmt.Errorf("%w: %w", ErrSituation, err)

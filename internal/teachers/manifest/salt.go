@@ -19,7 +19,7 @@ import (
 // Salt is the silos' common 256-bit secret. It prints as a fixed text.
 type Salt struct{ sealed *sealed }
 
-// sealed holds the secret behind two pointers, so that package fmt prints addresses.
+// sealed holds the secret behind two pointers, so package fmt prints an address.
 type sealed struct{ bytes *[sha256.Size]byte }
 
 const (
@@ -67,7 +67,7 @@ func (s Salt) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 
 func (s Salt) LogValue() slog.Value { return slog.StringValue(redacted) }
 
-// Each method of Salt starts its HMAC input with its own number. So inputs of two methods always differ.
+// Each method of Salt starts its HMAC input with its own number, so inputs of different methods differ.
 const (
 	domainID     = 0
 	domainRecord = 1

@@ -46,8 +46,8 @@ func OnTrees(learner string) bool {
 	return slices.Contains([]string{Forest, ExtraTrees, RandomTrees, Booster}, learner)
 }
 
-// kernelGammaPerColumn and kernelLambda are the kernel width per column and the ridge penalty, chosen on the
-// development split of MNIST.
+// kernelGammaPerColumn, divided by the number of columns, is the Gamma of KernelRidge. The values were chosen
+// on the development split of MNIST.
 const (
 	kernelGammaPerColumn = 0.5
 	kernelLambda         = 0.05

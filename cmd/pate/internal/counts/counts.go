@@ -106,7 +106,6 @@ func (f *flags) runJoin(ctx context.Context, g *shell.Globals, args []string, ou
 	return f.report(g, result{files.Queries(), opt.Teachers, files.Classes()}, opt.ClassNames)
 }
 
-// check returns an error if the votes fail a check.
 func (f *flags) check(ctx context.Context, g *shell.Globals, cmd *cobra.Command, args []string, source *votes.Source) error {
 	report, err := source.Check(ctx)
 	if err != nil {

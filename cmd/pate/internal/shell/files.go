@@ -202,8 +202,8 @@ func (g *Globals) ModelLedger(cmd *cobra.Command, topic, path, modeWord, unit st
 	return &recipe.Shared{File: file, Account: account}, nil
 }
 
-// LedgerConfig returns the configuration of a ledger, and whether the ledger is new. For a new ledger, it is
-// an error if no budget is given or the folder does not exist.
+// LedgerConfig returns the configuration of a ledger, and whether the ledger is new. A new ledger needs a
+// budget and an existing folder.
 func LedgerConfig(file run.File) (account ledger.Config, fresh bool, err error) {
 	account, fresh, err = file.Look()
 	if err == nil && fresh {
@@ -244,7 +244,7 @@ func HeadNames(known *run.Heads) []string {
 	return names
 }
 
-// OpenInput opens an input file, or standard input for "-". The caller must close it.
+// OpenInput opens an input file, or standard input for "-". The caller must close the result.
 func OpenInput(cmd *cobra.Command, path string) (io.ReadCloser, error) {
 	if path == "-" {
 		return io.NopCloser(cmd.InOrStdin()), nil

@@ -16,7 +16,7 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// FolderRun is a run whose state is in a folder, so that an interrupted run can resume.
+// FolderRun is a run with its state in a folder, so an interrupted run can resume.
 type FolderRun[T any] struct {
 	Id run.Identity
 	// Out is the folder for the state and the results. If Out is empty, the folder is in the user's cache,
