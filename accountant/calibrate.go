@@ -252,8 +252,8 @@ func GaussianNoise(epsilon, delta float64) (float64, error) {
 	return math.Exp(mathx.Bisect(f, lo, hi)), nil
 }
 
-// RiskTarget is a limit on membership attacks: an attack with a false positive rate of at most FalseAlarms
-// has a true positive rate of at most Found.
+// RiskTarget limits membership attacks. At a false positive rate of at most FalseAlarms, the true positive
+// rate is at most Found.
 type RiskTarget struct {
 	Found       float64 // in (FalseAlarms, 1)
 	FalseAlarms float64 // in (0, 1)

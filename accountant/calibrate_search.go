@@ -49,7 +49,7 @@ const (
 	noiseTolerance = 1e-8
 )
 
-// The position of a trial is log(noise) or -log(count), and its excess is log(cost/target).
+// trial has the position log(noise) or -log(count), and the excess log(cost/target).
 type trial struct{ position, excess float64 }
 
 type trials struct {
@@ -127,7 +127,7 @@ func (t *trials) improves(last trial, aim float64) bool {
 
 type start struct{ parameter, slope float64 }
 
-// Where the cost jumps, a search accepts a noise that is too large by the factor 1 + jumpTolerance.
+// jumpTolerance is the relative excess of noise that a search accepts where the cost jumps.
 const jumpTolerance = 1e-6
 
 func leastNoise(target Target, from start, tolerance float64, try func(noise float64) (Bound, error)) (start, Bound, error) {

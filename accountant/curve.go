@@ -6,7 +6,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// A curve is an upper bound of a Rényi divergence as a function of the order in (1, +Inf].
+// A curve is an upper bound of the Rényi divergence at each order a in (1, +Inf].
 type curve func(a float64) float64
 
 // chord bounds a log moment at a real order by interpolation between two whole orders.
@@ -108,8 +108,8 @@ func sampledPureCurve(q, eps float64) curve {
 	}
 }
 
-// boundedRangeCurve returns the curve of a mechanism whose log-ratios lie in some interval [t-eps, t]
-// (Durfee, Rogers 2019).
+// boundedRangeCurve returns the curve of a mechanism (Durfee, Rogers 2019). For any two neighbours, some
+// interval [t-eps, t] contains all log-ratios.
 func boundedRangeCurve(eps float64) curve {
 	// The worst pair of distributions has two outcomes. Its moment is ((1-e^{-a eps}) e^{(a-1)t} - (e^-eps -
 	// e^{-a eps}) e^{at})/(1-e^-eps). With phi(x) = log((1-e^-x)/x), the divergence at the worst t is eps +

@@ -115,8 +115,8 @@ func (v gaussianVotes) groupRho(n int64) Event {
 	return ZCDP{mathx.Up(v.rho() * g * g * (1 + 2e-15))}
 }
 
-// LNMax is one noisy argmax of vote counts with Laplace noise of the given scale on every count (Papernot et
-// al. 2017). A moved vote changes two counts. So LNMax is 2/Scale-differentially private.
+// LNMax is one noisy argmax of vote counts, with Laplace noise on every count (Papernot et al. 2017). A moved
+// vote changes two counts, so LNMax is 2/Scale-differentially private.
 type LNMax struct {
 	Scale    float64 `json:"scale" in:">0"`      // per vote count, > 0
 	Discrete bool    `json:"discrete,omitempty"` // discrete Laplace noise on integer counts
@@ -217,10 +217,10 @@ func (e GNSS) curve() curve {
 	}
 }
 
-// MStab is one propose-test-release of a stable answer. It adds Laplace noise of scale 1/Epsilon to the
-// distance to instability, and releases the answer if the sum exceeds Threshold (Dwork, Lei 2009; Smith,
-// Thakurta 2013). This event is for continuous noise. If the noise is discrete Laplace and the threshold is
-// an integer, then charge WithFailure{PureDP{Epsilon}, exp(-Epsilon*Threshold)/2} instead.
+// MStab is one propose-test-release of a stable answer (Dwork, Lei 2009; Smith, Thakurta 2013). It adds
+// continuous Laplace noise of scale 1/Epsilon to the distance to instability. If the sum exceeds Threshold,
+// the answer is released. For discrete Laplace noise and an integer threshold, charge
+// WithFailure{PureDP{Epsilon}, exp(-Epsilon*Threshold)/2} instead.
 type MStab struct {
 	Epsilon   float64 `json:"epsilon" in:">0"`    // of the distance, which has sensitivity 1, > 0
 	Threshold float64 `json:"threshold" in:">=0"` // >= 0
@@ -247,8 +247,8 @@ func (e MStab) pair() (pld.Pair, error)      { return pld.Laplace(e.Epsilon), ni
 
 // AboveThreshold is one run of the sparse vector technique with continuous Laplace noise (Dwork, Roth 2014;
 // Lyu, Su, Li 2017, Algorithm 7). The threshold has noise of scale 1/Epsilon1, drawn once. Each query has
-// fresh noise of scale 2 Answers/Epsilon2. The run halts after Answers positive answers. If the noise is
-// integer, then charge PureDP{Epsilon1 + Epsilon2} instead.
+// fresh noise of scale 2 Answers/Epsilon2. The run halts after Answers positive answers. For integer noise,
+// charge PureDP{Epsilon1 + Epsilon2} instead.
 type AboveThreshold struct {
 	Epsilon1 float64 `json:"epsilon1" in:">0"` // of the threshold, > 0
 	Epsilon2 float64 `json:"epsilon2" in:">0"` // of all answers together, > 0

@@ -181,15 +181,18 @@ func (e Repeated) group(n int64) (Event, error) {
 // epsilon. A failure need not be visible: the mass Delta may be on an output that also occurs without
 // failure.
 
-// WithFailure runs Event, but may reveal all data with probability Delta. It describes a mechanism whose
-// output distributions on any two neighbouring data sets, given the earlier outputs, are
+// WithFailure runs Event, but may reveal all data with probability Delta. Let P and Q be the output
+// distributions on any two neighbouring data sets, given the earlier outputs. Then
 //
 //	P = (1-Delta) P' + Delta B   and   Q = (1-Delta) Q' + Delta C
 //
-// The divergences of P' and Q' in both directions are at most the curve of Event. B and C are arbitrary. If
-// Event is (epsilon, delta')-private, then P(S) <= Delta + (1-Delta) (e^epsilon Q'(S) + delta') <= e^epsilon
-// Q(S) + delta' + Delta. In a composition, each mechanism chooses its part of P (or Q) by an
-// independent coin. So the failure probabilities add up.
+// with arbitrary B and C. The divergences of P' and Q' in both directions are at most the curve of Event. If
+// Event is (epsilon, delta')-private, then
+//
+//	P(S) <= Delta + (1-Delta) (e^epsilon Q'(S) + delta') <= e^epsilon Q(S) + delta' + Delta
+//
+// In a composition, each mechanism chooses its part of P (or Q) by an independent coin. So the failure
+// probabilities add up.
 type WithFailure struct {
 	Event Event   `json:"event"`
 	Delta float64 `json:"delta" in:"[0, 1)"` // in [0, 1)

@@ -185,7 +185,7 @@ func readEvents(data []byte, depth int) ([]Event, error) {
 	return events, nil
 }
 
-// object is a JSON object whose keys are read one by one. A key that was not read is an error.
+// object is a JSON object. Its keys are read one by one, and an unread key is an error.
 type object struct {
 	keys   []string
 	values map[string]json.RawMessage

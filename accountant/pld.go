@@ -35,7 +35,7 @@ type PLD struct {
 	epsilons map[float64]Bound
 	deltas   map[float64]Bound
 	upper    bool // Lower is not needed; it is 0 unless the dominating pairs are attained
-	// If onlyUpper is set, Epsilon computes Bound.Upper alone, without refinement to PLDConfig.Gap.
+	// onlyUpper makes Epsilon compute only Bound.Upper, without refinement to PLDConfig.Gap.
 	onlyUpper bool
 	maxPairs  int // limit on the number of different pairs; 0 for no limit
 }

@@ -12,21 +12,20 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Interval holds the bounds of a value. Risk defines their guarantees.
+// Interval holds the bounds of a value. [Risk] documents the guarantees.
 type Interval struct {
 	Lower float64 `json:"lower"`
 	Upper float64 `json:"upper"`
 }
 
-// Risk bounds the success of an attacker who must decide between two neighbouring data sets. The bounds use
-// delta as a function of epsilon, not a single (epsilon, delta). Let P and Q be the output distributions on
-// the two data sets. If a test for P has false positive rate fpr, its true positive rate is at most
+// Risk bounds the success of an attacker who must decide between two neighbouring data sets. Let P and Q be
+// the output distributions on the two data sets. Let d and r be the deltas of (P, Q) and of (Q, P) as
+// functions of epsilon. If a test for P has false positive rate fpr, its true positive rate is at most
 //
 //	min over epsilon >= 0 of  e^epsilon fpr + d(epsilon)  and  1 - e^-epsilon (1 - fpr - r(epsilon)).
 //
-// The functions d and r are the deltas of (P, Q) and of (Q, P). The trade-off curve is the convex conjugate
-// of d and r (Dong, Roth, Su 2022, Proposition 2.12). Every epsilon gives an upper bound, so the search for
-// the minimum need not be exact.
+// The trade-off curve is the convex conjugate of d and r (Dong, Roth, Su 2022, Proposition 2.12). Every
+// epsilon gives an upper bound, so the search for the minimum need not be exact.
 //
 // In the results, Upper is valid for every mechanism that the events describe. Some attack on the dominating
 // pairs attains Lower, so Upper - Lower is the numerical error. The dominating pairs of some mechanisms, such
@@ -281,8 +280,8 @@ func (r *Risk) Right(prior float64) (Interval, error) {
 	return Interval{likelier + rarer*d.Lower - rounding, math.Min(1, likelier+rarer*d.Upper+rounding)}, nil
 }
 
-// GDP is a bound by Gaussian differential privacy. At every epsilon >= 0, the delta of the run is at most
-// Delta plus the delta of a Gaussian mechanism with sensitivity/sigma = Mu.
+// GDP is a bound by Gaussian differential privacy. Let g(epsilon) be the delta of a Gaussian mechanism with
+// sensitivity/sigma = Mu. Then the delta of the run is at most Delta + g(epsilon) at every epsilon >= 0.
 type GDP struct {
 	Mu    float64 `json:"upper"`
 	Delta float64 `json:"delta"`

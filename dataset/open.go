@@ -115,8 +115,8 @@ func (o Options) OnlyRanges(where string) error {
 // Open opens a folder of idx files ([DirFS]), a table ([ReadTable]), an NPY or idx file, or a folder of
 // images. An option that does not apply to the data is an [*fault.Error].
 //
-// Any row of a labelled file may become a private row. So every error about such a file states that it is
-// only for the owner of the data.
+// Any row of a labelled file may become a private row. So errors about such a file are marked as only for the
+// owner of the data.
 func Open(where string, opt Options) (Data, error) {
 	info, missing := os.Stat(where)
 	parted := true // the data are a table or a folder of idx files

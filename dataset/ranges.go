@@ -17,8 +17,8 @@ import (
 	"github.com/pate-go/pate/internal/unpack"
 )
 
-// Ranges declares the possible values of the columns of a table. The owner declares them without looking at
-// any row. Without public rows, columns are encoded by the ranges, and queries are drawn from them.
+// Ranges holds the possible values of the columns of a table, declared without looking at any row. Without
+// public rows, columns are encoded by the ranges, and queries are drawn from the ranges.
 type Ranges struct {
 	columns []declared
 	encoder *Encoder // with equal weights of all bins

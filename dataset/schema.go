@@ -41,8 +41,8 @@ func (p Pool) Len() int { return p.X.Rows }
 // ReadPublic reads public rows and makes the schema for reading private rows. Label and unit columns may be
 // missing. An invalid file is an [*fault.Error].
 //
-// A table is encoded as documented at [Encoder]. Numbers of an NPY file are scaled to mean 0 and deviation 1
-// over the public rows, and clipped to 6 deviations. Pixels are in [0, 1].
+// [Encoder] documents the encoding of tables. Numbers of an NPY file are scaled to mean 0 and deviation 1
+// over the public rows, then clipped to 6 deviations. Pixels are in [0, 1].
 func ReadPublic(src Source, r Reading) (*Schema, Pool, error) {
 	if err := r.Rule.Validate(); err != nil {
 		return nil, Pool{}, err

@@ -98,7 +98,6 @@ type ownSplit struct {
 
 const acceptEvery = 1 << 16 // rows
 
-// count updates s.units for one more row, and calls s.accept after each acceptEvery rows.
 func (s *ownSplit) count(rows int, unit, group string) error {
 	if s == nil || s.accept == nil {
 		return nil

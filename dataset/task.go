@@ -82,10 +82,9 @@ func splitImages(train, test Set, p Protocol) (Task, error) {
 	return newTask(p, [3]Set{train, test, test}, [3][2]int{{0, n}, {0, cut}, {cut, test.Len()}})
 }
 
-// WithoutPool returns the task for a method without public queries. The rows of the pool become test rows,
-// before the rows of Test. So MNIST has 60,000 private and 10,000 test rows under Literature, and 50,000 and
-// 10,000 under Development. Under FullTest, the pool is dropped, so that the test rows stay the whole test
-// set. A drawn pool is dropped, because it has no labels.
+// WithoutPool returns the task without a pool, for a method without public queries. The rows of the pool move
+// before the rows of Test. A drawn pool has no labels and is dropped. Under FullTest the pool is dropped,
+// because Test is then the whole test set.
 func (t Task) WithoutPool() Task {
 	if t.Pool.Len() == 0 {
 		return t

@@ -16,7 +16,7 @@ type Clipping struct {
 	// whole gradient.
 	PerGroup bool `json:"per_group,omitzero"`
 	// GroupNorms, if not empty, holds the clip norm of each group of a [Grouped] model. ClipNorm must then be
-	// zero. The norm of the whole gradient is at most the square root of the sum of the squared GroupNorms.
+	// zero. The Euclidean norm of GroupNorms bounds the norm of the whole gradient.
 	GroupNorms []float64 `json:"group_norms,omitempty"`
 	// Stabilizer, if positive, multiplies every gradient g by C/(|g| + Stabilizer) with clip norm C
 	// (automatic clipping, Bu et al. 2023). It must be in [2^-40, 2^40].

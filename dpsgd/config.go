@@ -24,8 +24,8 @@ type Config struct {
 	// Phases, if not empty, replaces SamplingProbability, NoiseMultiplier and Steps, which must be zero.
 	Phases []Phase `json:"phases,omitempty"`
 
-	// ClipNorm bounds the norm of a record's gradient, in [2^-40, 2^40]. The privacy cost does not depend on
-	// it.
+	// ClipNorm bounds the norm of a record's gradient, in [2^-40, 2^40]. It has no effect on the privacy
+	// cost.
 	ClipNorm float64 `json:"clip_norm,omitzero"`
 	// Clipping configures how gradients are clipped. With the zero value, the whole gradient is clipped to
 	// ClipNorm.

@@ -132,7 +132,7 @@ type Packed interface {
 // a batch takes about as long as the computation.
 type Fetcher interface {
 	Packed
-	// Fetch announces calls of Unpack for row i, from column from to column to - 1. It does not block.
+	// Fetch announces that columns [from, to) of row i will be unpacked. It does not block.
 	Fetch(i, from, to int)
 }
 

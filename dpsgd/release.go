@@ -55,8 +55,8 @@ type setting struct {
 	countMultiplier float64
 }
 
-// jointMultiplier returns (a^-2 + b^-2)^-1/2, rounded down: the noise multiplier of two releases on one
-// sample (Andrew et al. 2021, Theorem 1).
+// jointMultiplier returns the noise multiplier (a^-2 + b^-2)^-1/2 of two releases on one sample, rounded down
+// (Andrew et al. 2021, Theorem 1).
 func jointMultiplier(a, b float64) float64 {
 	low, high := min(a, b), max(a, b)
 	ratio := low / high
@@ -263,8 +263,8 @@ func (r *release) read(divisor float64, use func(i, low int, part []float64)) {
 	}
 }
 
-// Fingerprint returns a hash of all inputs of [Train] but the key. The hash is secret, because it can
-// confirm a guess of the data. Key and hash together identify a run.
+// Fingerprint returns a hash of all inputs of [Train] except the key. The hash is secret, because it can
+// confirm a guess of the data.
 func Fingerprint(model Model, data Data, cfg Config) []byte {
 	return fingerprint(cfg.identity(), forRecords(model, data), data, cfg.Workers)
 }

@@ -20,7 +20,7 @@ type SumConfig struct {
 	Records, Workers int     // as in Config
 }
 
-// Event returns the event of one sum, for neighbours that differ by one added or removed record.
+// Event returns the event of one sum. Neighbours differ by one added or removed record.
 func (c SumConfig) Event() accountant.Event {
 	return accountant.Gaussian{NoiseMultiplier: c.NoiseMultiplier}
 }

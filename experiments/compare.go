@@ -15,9 +15,9 @@ import (
 )
 
 // Compare does cfg.Seeds independent runs of every private method for each target. It returns one row per
-// method and target. A method that depends on no target has one row. If a call is interrupted, call Compare
-// again with the same Config. The second call loads trained teachers from Config.Dir and repeats answers at
-// no further cost.
+// method and target. A method without a target has one row. If a call is interrupted, call Compare again with
+// the same Config. The second call loads trained teachers from Config.Dir and repeats answers at no further
+// cost.
 func Compare(ctx context.Context, cfg Config) (*Result, error) {
 	start := time.Now()
 	c, err := cfg.withDefaults()

@@ -19,8 +19,8 @@ type Extractor interface {
 	Name() string
 	// Dim returns the number of features of an image, or 0 if the shape is not supported.
 	Dim(shape dataset.Shape) int
-	// Extract sets dst, of length Dim(shape), to the features of the row-major img, of length shape.Pixels().
-	// It panics if a length is wrong. Features of pixels that are not finite may not be finite.
+	// Extract sets dst to the features of img (row-major). It panics unless dst has length Dim(shape) and img
+	// has length shape.Pixels(). Non-finite pixels may give non-finite features.
 	Extract(dst, img []float32, shape dataset.Shape)
 }
 

@@ -1,18 +1,17 @@
 // Package rng has keys, bit streams and exact integer samplers for all random numbers of the toolkit.
 //
-// A run has one [Key] of 256 secret bits. [Key.Derive], a pseudo-random function, derives further keys by
-// name, for example for the noise of each query. So no two purposes use the same stream, and the order of the
-// draws has no effect. A resumed run repeats the noise.
+// A run has one [Key] of 256 secret bits. [Key.Derive] derives a key for each name, for example for the noise
+// of each query. So no two purposes use the same stream, and the order of the draws has no effect. A resumed
+// run repeats the noise.
 //
 // A [Stream] is ChaCha8 keyed by a Key. The samplers [DiscreteLaplace] (also one-sided) and
-// [DiscreteGaussian] read a stream of uniform bits and return integers. If the bits are uniform, the
-// distributions are exact. Sampling uses no floating-point numbers. So the attacks on floating-point noise
-// (Mironov 2012; Jin et al. 2022) do not apply. The samplers compare 64-bit words with integers that provably
-// enclose the real thresholds. If the enclosure does not decide, the samplers use big integers and more bits
-// of the stream.
+// [DiscreteGaussian] read uniform bits and return integers. If the bits are uniform, the distributions are
+// exact. Sampling uses no floating-point numbers. So the attacks on floating-point noise (Mironov 2012; Jin
+// et al. 2022) do not apply. The samplers compare 64-bit words with proven integer bounds of the real
+// thresholds. If the bounds do not decide, the samplers use big integers and more bits of the stream.
 //
-// [RoundedNormal] draws continuous noise and rounds it to a grid, also exactly. It is for noise whose
-// standard deviation is itself a secret. Its running time depends on the standard deviation.
+// [RoundedNormal] draws continuous noise and rounds it exactly to a grid. Use RoundedNormal for noise with a
+// secret standard deviation. The running time depends on the standard deviation.
 //
 //	key, err := rng.NewKey()
 //	noise, err := rng.NewDiscreteGaussian(40)

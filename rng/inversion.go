@@ -82,7 +82,6 @@ func newTable(l law) *table {
 	return t
 }
 
-// index fills t.guide from t.tails and t.slack.
 func (t *table) index() {
 	// A slot determines X = m if every u in the slot is below all tails before the m-th, and at least slack
 	// above the m-th tail.

@@ -12,9 +12,9 @@ import (
 	"strings"
 )
 
-// Key is a 256-bit secret, from [NewKey] or [SeedKey]. It also records whether its noise may protect
-// releases. Using a zero Key, which has no secret, panics. Every verb and logger prints a Key as redacted
-// text, and JSON encoding fails. Only [Key.MarshalText] returns the secret.
+// Key is a 256-bit secret, from [NewKey] or [SeedKey]. Using a zero Key, which has no secret, panics. Every
+// fmt verb and logger prints a Key as redacted text, and JSON encoding fails. Only [Key.MarshalText] returns
+// the secret.
 type Key struct {
 	secret     *sealed
 	releasable bool
@@ -45,8 +45,8 @@ func NewKey() (Key, error) {
 	return Key{secret: seal(secret), releasable: true}, nil
 }
 
-// SeedKey returns the key of a seed, for repeatable experiments. This key and all keys derived from it are
-// not releasable, because anyone with the seed can draw the noise again.
+// SeedKey returns the key of a seed, for repeatable experiments. This key and all derived keys are not
+// releasable, because anyone with the seed can draw the noise again.
 func SeedKey(seed uint64) Key {
 	sum := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("pate seeded key 1\x00"), seed))
 	return Key{secret: seal(sum)}

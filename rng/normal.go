@@ -148,7 +148,7 @@ func below(u *lazy, j, k uint64, x *lazy) bool {
 	}
 }
 
-// round returns floor((mean + sd (k+x))/grid + 1/2), with k+x negated if negative is set.
+// round returns floor((mean + sd y)/grid + 1/2), where y is -(k+x) if negative is set, and k+x otherwise.
 func (n *RoundedNormal) round(k uint64, x *lazy, negative bool) int64 {
 	one := big.NewInt(1)
 	for ; ; x.extend() {

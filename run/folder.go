@@ -19,8 +19,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Identity is everything that a run in a folder depends on, except the key and the data. A run with an equal
-// Identity resumes the run in the folder.
+// Identity holds all inputs of a run in a folder, except the key and the data. A run with an equal Identity
+// resumes the run in the folder.
 type Identity struct {
 	Kind     string // such as "compare"
 	Settings any    // written as JSON
@@ -100,8 +100,8 @@ const (
 	finishedName = "finished"
 )
 
-// Forget removes the run from the folder, with its key, so that another run may use the folder. Do not call
-// Forget after a charge for the run.
+// Forget removes the run and its key from the folder. Another run may then use the folder. Do not call Forget
+// after a charge for the run.
 func (f Folder) Forget() error {
 	folder := results.Folder(f.Path)
 	return errors.Join(os.Remove(folder.Config()), keyfile.Destroy(folder.Private(keyName)))

@@ -15,9 +15,9 @@ type GateConfig struct {
 	Epsilon float64          // of the test; [2^-20, 2^9]
 	Delta   float64          // probability that the test passes on data that are not good; [1e-15, 1/4]
 	Cost    accountant.Event // cost on good data of the mechanism behind the gate
-	// Dominated means that Cost bounds every hockey-stick divergence of the mechanism, in both directions, on
-	// every good data set (see [Gate]). Otherwise Cost bounds only Rényi divergences, and a ledger that may
-	// use privacy loss distributions refuses the gate.
+	// Dominated means that Cost bounds every hockey-stick divergence of the mechanism on all good data sets
+	// (see [Gate]), in both directions. Otherwise Cost bounds only Rényi divergences. A ledger that may use
+	// privacy loss distributions then refuses the gate.
 	Dominated bool
 }
 

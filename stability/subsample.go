@@ -145,7 +145,7 @@ type Split struct {
 
 func (s Split) Models() int { return len(s.models) }
 
-// Overlap returns the largest number of models that contain the same record.
+// Overlap returns the largest number of models that one record is in.
 func (s Split) Overlap() int { return s.overlap }
 
 // Disjoint assigns each record to exactly one model at random. Sizes of models differ by at most one. The

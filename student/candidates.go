@@ -21,10 +21,9 @@ const (
 	denoising          = "ridge on its own answers"
 )
 
-// TableCandidates returns the students to compare on a table: logistic regression (with ridge 1/n for n
-// labels), two forests and a kernel ridge. If pool is not nil, the student of [Pool.Fit] is added. The
-// candidates must then train on the rows of the pool. Trees suit columns of different kinds. Label spreading
-// suits pools in which neighbouring rows share a class.
+// TableCandidates returns the students to compare on a table: logistic regression, two forests and a kernel
+// ridge. If pool is not nil, the student of [Pool.Fit] is added. The candidates must then train on the rows
+// of the pool.
 func TableCandidates(pool *Pool) []Candidate {
 	out := []Candidate{
 		logistic(),

@@ -83,7 +83,7 @@ const (
 	// most 1.25 % (3.6 standard errors), but lost 1.4 points of accuracy. On Fashion-MNIST it led by 1.9 to
 	// 7.3 % and gained 1.8 to 3.3 points.
 
-	// favouriteLead is the fraction of labels by which the mean must lead to replace a favourite.
+	// favouriteLead is the lead that the mean needs to replace a favourite, as a fraction of labels.
 	favouriteLead = .015
 	firstFolds    = 2
 	firstLead     = favouriteLead / 3

@@ -14,7 +14,6 @@ const (
 	// On the development split of public MNIST, with 200 labels released at epsilon 2, students reach .975.
 	// With random queries they reach .968 (4 seeds, 1,000 landmarks).
 
-	// Select uses the selectComponents leading directions, and moves the centres lloydRounds times.
 	selectComponents = 64
 	lloydRounds      = 15
 )

@@ -47,7 +47,7 @@ type Classifier interface {
 
 // Scorer is an optional interface of a [Classifier]. Predict must return the class with the largest score.
 type Scorer interface {
-	// Scores sets dst, of x.Rows x Classes, to one score per class for every row of x. The scale of scores
+	// Scores sets dst to one row of scores per row of x, with one column per class. The scale of scores
 	// depends on the kind of classifier.
 	Scores(dst Matrix, x Matrix) error
 }
@@ -92,7 +92,7 @@ func checkQueries(x Matrix, features int) error {
 	return CheckMatrix(x)
 }
 
-// CheckMatrix refuses a matrix without columns, with less data than rows and stride require, or with NaN or
+// CheckMatrix refuses a matrix without columns, with too little data for its rows and stride, or with NaN or
 // infinite features. A matrix may have no rows.
 func CheckMatrix(m Matrix) error {
 	if err := dense.Check(m); err != nil {

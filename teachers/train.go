@@ -59,15 +59,14 @@ func TrainPart(ctx context.Context, cfg Config, part, parts int, private Dataset
 	return e.run(ctx)
 }
 
-// Train fits one teacher on each partition and returns the votes of all teachers on the queries. The teacher
-// of record i is share[i], from [Partition]. A teacher without records is trained on empty data. Models are
-// dropped after voting.
+// Train fits one teacher on each partition and returns the votes of all teachers on the queries. Record i
+// belongs to teacher share[i], from [Partition]. A teacher without records is trained on empty data. Models
+// are dropped after voting.
 //
-// If a teacher fails, or panics in its goroutine, the run ends with an error that contains the teacher's
-// number. When ctx ends, Train waits for the learners and returns an error that wraps ctx.Err(). Train
-// returns no votes with an error.
+// If a teacher fails, or panics in its goroutine, Train returns an error with the number of the teacher. When
+// ctx ends, Train waits for the learners and returns an error that wraps ctx.Err().
 //
-// With Config.Checkpoint, the votes of each finished teacher are written atomically to a file. A later run
+// With Config.Checkpoint, Train writes the votes of each finished teacher atomically to a file. A later run
 // with the same fingerprint, key, training data and queries loads the file. Train overwrites a damaged file,
 // or one with another key, training data or queries. If the fingerprint or a size (teachers, queries or
 // classes) differs, Train leaves the file unchanged and returns [run.ErrOtherRun].

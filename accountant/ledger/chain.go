@@ -30,7 +30,7 @@ func (e *CorruptError) Error() string {
 
 func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
 
-// chain is the state of a ledger after all its lines. Its size does not grow with the number of lines.
+// chain is the state of a ledger after all its lines.
 type chain struct {
 	header  header
 	balance *balance

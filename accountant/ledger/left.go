@@ -39,7 +39,7 @@ func (b *balance) left() Left {
 	return out
 }
 
-// gaussian returns the epsilon of one Gaussian release alone at the ledger's delta.
+// gaussian returns the epsilon of a single Gaussian release at the ledger's delta.
 func (b *balance) gaussian(rho float64) float64 {
 	// It uses the default orders, because a filter has few orders, at which even a tiny release has a large
 	// epsilon.

@@ -54,7 +54,7 @@ type Reservation struct {
 	mu    sync.Mutex
 	begun bool
 
-	// Commit sets the fields below, under Ledger.mu. Open does not restore these fields from the file.
+	// committed and outcome are set by Commit, under Ledger.mu, and not restored by Open.
 	committed bool
 	outcome   [sha256.Size]byte
 }

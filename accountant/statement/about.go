@@ -18,8 +18,8 @@ const (
 	maxField    = 2000           // largest field in letters
 )
 
-// About holds facts that are not in a ledger, in the words of the owner of the data. The facts cannot be
-// verified. Every field may be empty.
+// About holds facts from the owner of the data that are not in a ledger. The facts cannot be verified. Every
+// field may be empty.
 type About struct {
 	DataSet    string `json:"data_set,omitempty"`
 	Controller string `json:"controller,omitempty"` // the body that decides about the data

@@ -11,7 +11,6 @@ import (
 	"github.com/pate-go/pate/fault"
 )
 
-// together makes one statement with the total cost of several ledgers that cover the same people.
 func together(all []*Statement) (*Statement, error) {
 	// Each ledger fixed an (ε, δ) bound before its first release. By basic composition all ledgers together
 	// are (Σ ε, Σ δ)-DP, even if their releases are interleaved. Ledgers of mode Reserved are also composed

@@ -17,9 +17,12 @@ const (
 	// DworkRoth is sqrt(2 log(1/d) sum eps^2) + sum eps (e^eps - 1), where d is the slack (Dwork, Roth 2014,
 	// Theorem 3.20).
 	DworkRoth
-	// KairouzOhViswanath is Kairouz, Oh, Viswanath 2015, Theorem 3.5: the smallest of three forms. The first
-	// form is the sum of all eps. Each other form adds a term to the drift, sum eps (e^eps-1)/(e^eps+1). The
-	// terms are sqrt(2 sum eps^2 log(1/d)) and sqrt(2 sum eps^2 log(e + sqrt(sum eps^2)/d)).
+	// KairouzOhViswanath is the smallest of three epsilons, with slack d (Kairouz, Oh, Viswanath 2015,
+	// Theorem 3.5):
+	//
+	//	sum eps
+	//	sum eps (e^eps-1)/(e^eps+1) + sqrt(2 sum eps^2 log(1/d))
+	//	sum eps (e^eps-1)/(e^eps+1) + sqrt(2 sum eps^2 log(e + sqrt(sum eps^2)/d))
 	KairouzOhViswanath
 )
 

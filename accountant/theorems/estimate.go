@@ -102,9 +102,9 @@ func NewStrongComposition(rel accountant.Relation) (Estimator, error) {
 }
 
 // NewCentralLimit returns an empty estimate by the central limit theorem of Gaussian differential privacy
-// (Bu, Dong, Long, Su 2020). It approximates T sampled steps by one Gaussian of mu = q sqrt(T (e^{1/sigma^2}
-// - 1)). Most often the estimate is too small, but sometimes too large. The error is large for few steps or
-// small q.
+// (Bu, Dong, Long, Su 2020). T steps at sampling rate q and noise multiplier sigma count as one Gaussian of
+// mu = q sqrt(T (e^{1/sigma^2} - 1)). The estimate is usually too small, and sometimes too large. The error
+// is large for few steps or small q.
 func NewCentralLimit(rel accountant.Relation) (Estimator, error) {
 	const flaw = "a limit for infinitely many steps, usually too small"
 	return newGaussianSteps(rel, flaw, func(steps []step, delta float64) (float64, error) {

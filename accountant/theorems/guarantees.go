@@ -10,7 +10,6 @@ import (
 
 type guarantee struct{ epsilon, delta float64 }
 
-// guarantees holds the mechanisms of an event.
 type guarantees struct {
 	fixed     mathx.Multiset[guarantee]        // with one (epsilon, delta)
 	tradeoffs mathx.Multiset[accountant.Event] // with an epsilon-delta curve

@@ -155,7 +155,7 @@ func sum(xs []float64) float64 {
 // ClearVote is the fraction of teachers that vote for the largest class in a clear vote.
 const ClearVote = 0.8
 
-// Clear describes the answers of a setting to queries on which most or all teachers agree.
+// Clear describes how a setting answers queries on which most or all teachers agree.
 type Clear struct {
 	Right     float64 // probability of the right class for a [ClearVote] against one other class, given an answer
 	Unanimous float64 // probability of the right class for a unanimous vote, given an answer

@@ -303,7 +303,7 @@ type Evaluation struct {
 	Loss     float64 // mean loss of a row
 }
 
-// Evaluate returns the quality of the model on data, which must be public, because the result is exact.
+// Evaluate returns the exact quality of the model on data. The data must be public.
 func (m *Model) Evaluate(ctx context.Context, data dpsgd.Data) (Evaluation, error) {
 	if err := m.Check(data); err != nil {
 		return Evaluation{}, err

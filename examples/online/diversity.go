@@ -50,7 +50,6 @@ func softmax(scores []float64) []float64 {
 	return scaled(law)
 }
 
-// scaled divides the numbers by their sum, in place.
 func scaled(law []float64) []float64 {
 	sum := 0.0
 	for _, p := range law {
@@ -121,7 +120,6 @@ func (t trace) diversity(ctx context.Context, key rng.Key, at, draws int) ([]flo
 	return entropy, nil
 }
 
-// pick draws an index by its probability.
 func pick(random *rand.Rand, law []float64) int {
 	u := random.Float64()
 	for i, p := range law {

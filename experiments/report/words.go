@@ -246,8 +246,8 @@ func targetList(r *experiments.Result) string {
 	return strings.Join(names, ", ")
 }
 
-// leadersAt returns the best of several private methods at a target, and all that do not differ significantly
-// from it. Methods that always predict one class rank behind all others.
+// leadersAt returns the best of several private methods at a target, with all that do not differ
+// significantly from the best. A method that always predicts one class ranks behind all others.
 func leadersAt(r *experiments.Result, epsilon float64) []string {
 	best := -1
 	for i, row := range r.Rows {

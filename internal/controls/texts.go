@@ -9,7 +9,6 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// brokenTexts returns a mistake: an encoding of texts is fitted to private texts without a charge.
 func brokenTexts() []Target {
 	private := []string{"fever and cough", "cough and fever", "fever and rash", "a rash"}
 	return []Target{byLaw("texts-private-idf", "four texts, the last one there or not", oneVote,

@@ -52,7 +52,6 @@ func answersTo(m tokens.Mechanism, in tokens.Input) side[tokens.Answer] {
 	}
 }
 
-// brokenTokens returns mistakes with private tokens.
 func brokenTokens() []Target {
 	argmax := func(sigma float64) claimer { // charged once
 		return profile(must(tokens.NewGNMax(aggregate.GNMaxConfig{Sigma: sigma, Queries: 1})).Event(), accountant.AddRemove)

@@ -23,8 +23,8 @@ const (
 // and the administrators.
 func Exposed(path string, _ fs.FileInfo) error { return granted(path, mayWrite, "write to it") }
 
-// Readable returns an error if path is owned by, or readable for, an account other than this user, the system
-// and the administrators.
+// Readable returns an error if any account owns or may read path, except this user, the system and the
+// administrators.
 func Readable(path string, _ fs.FileInfo) error { return granted(path, mayRead, "read it") }
 
 func ours() (user *windows.SID, all []*windows.SID, err error) {
@@ -43,7 +43,7 @@ func ours() (user *windows.SID, all []*windows.SID, err error) {
 	return token.User.Sid, all, nil
 }
 
-// granted returns an error if an account that ours() does not list owns path or has one of the rights.
+// granted returns an error if an account outside ours() owns path or has one of the rights.
 func granted(path string, rights windows.ACCESS_MASK, action string) error {
 	_, all, err := ours()
 	if err != nil {

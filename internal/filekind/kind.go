@@ -79,8 +79,8 @@ var magic = []struct {
 	{"\x00\x00\x08\x01", IDX}, {"\x00\x00\x08\x03", IDX},
 }
 
-// Of returns the kind of the file at path, or Unknown if the file cannot be opened or its kind is not
-// recognised. It does not wait for pipes.
+// Of returns the kind of the file at path, or Unknown for an unreadable or unrecognised file. It does not
+// wait for pipes.
 func Of(path string) Kind {
 	info, err := os.Stat(path)
 	switch {

@@ -126,10 +126,9 @@ func (q Quarters) MulStrips(dst []float32, sum, difference Strips, src []float32
 	q.mul(false, dst, sum, difference, src, even, odd, strips)
 }
 
-// Moduli is MulStrips for complex numbers. The first eight columns of a strip of src hold real parts,
-// and the last eight hold imaginary parts. Let s be what MulStrips would write to the place `sum`, and d
-// what it would write to `difference`. Moduli sets eight columns to |s| + |d| at `sum`, and eight to |s|
-// - |d| at `difference`.
+// Moduli is MulStrips for complex numbers. The first eight columns of a strip of src hold real parts, and the
+// last eight hold imaginary parts. Let s and d be the results of MulStrips for `sum` and `difference`. Moduli
+// sets eight columns at `sum` to |s| + |d|, and eight at `difference` to |s| - |d|.
 func (q Quarters) Moduli(dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
 	q.mul(true, dst, sum, difference, src, even, odd, strips)
 }
@@ -192,9 +191,10 @@ func Butterfly(sum, difference, a, b []float32) {
 	}
 }
 
-// Halves is a matrix h with M rows and Last + 1 columns, where h[r][Last-i] = (-1)^r·h[r][i]. Even holds
-// columns 0 to Last/2 of rows 0, 2, 4, ... of h, and Odd holds the same columns of the other rows. If Last is
-// an even number, Even holds column Last/2 divided by 2, and column Last/2 of Odd has no effect.
+// Halves is a matrix h with M rows and Last + 1 columns. Rows 0, 2, 4, ... are symmetric: h[r][Last-i] =
+// h[r][i]. The other rows are antisymmetric: h[r][Last-i] = -h[r][i]. Even and Odd hold columns 0 to Last/2
+// of the symmetric and the antisymmetric rows. If Last is even, column Last/2 is halved in Even and has no
+// effect in Odd.
 type Halves struct {
 	Even, Odd []float32 // (M+1)/2 x Last/2+1 and M/2 x Last/2+1
 	M, Last   int
@@ -276,9 +276,9 @@ func (g *Groups) Add(out [GroupOutputs]int, first, second GroupInputs) {
 	}
 }
 
-// Mul sets `sum` to the matrix of sums times src, and `difference` to the matrix of differences times
-// src. If several groups write to the same place, the result of the last group remains. If `sum` and
-// `difference` are the same slice, it holds the differences.
+// Mul multiplies src by the two matrices: `sum` receives the results p[i] + q[i], and `difference` the
+// results p[i] - q[i]. If several groups write to the same place, the result of the last group remains. If
+// `sum` and `difference` are the same slice, it holds the differences.
 func (g *Groups) Mul(sum, difference, src []float32) {
 	g.check(sum, difference, src)
 	if len(g.out) == 0 {

@@ -81,7 +81,7 @@ func composed(epsilon float64, runs int, delta float64) totals {
 	}
 }
 
-// misprintedDrift returns the epsilon of advanced composition by a misprinted formula, which lacks one factor
+// misprintedDrift returns epsilon by a misprinted form of advanced composition. The misprint omits one factor
 // epsilon.
 func misprintedDrift(epsilon, k, delta float64) float64 {
 	return k*math.Tanh(epsilon/2) + noDrift(epsilon, k, delta)

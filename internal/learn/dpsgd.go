@@ -148,8 +148,8 @@ func (in gradientInputs) mistakes(l *lesson, all accountant.Event, steps []Train
 	l.mistake("divide")
 }
 
-// TrainingStep holds the parameters before and after one step of DP-SGD, and the gradients of the sampled
-// rows before and after clipping.
+// TrainingStep holds one step of DP-SGD. Before and After are parameters. Clipped holds the clipped Gradients
+// of the sampled Rows.
 type TrainingStep struct {
 	Before, After      []float64
 	Rows               []int

@@ -45,7 +45,6 @@ func plurality(counts []int) (winner int, distance int64) {
 	return valid(winner, err), distance
 }
 
-// ask runs m on one query, and returns the answer and the noise.
 func ask[T any](m *stability.MStab, key rng.Key, value T, distance int64) (answer stability.Answer[T], noise int64) {
 	// The search for the noise finds the least distance at which m releases with the same key. The noise is
 	// the threshold plus one, minus this distance.

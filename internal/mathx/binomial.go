@@ -114,7 +114,7 @@ func (m *Multiset[K]) Add(k K, n int64) bool {
 	return true
 }
 
-// Fits reports whether Merge(u) does not overflow a count.
+// Fits reports whether all counts of Merge(u) fit in an int64.
 func (m *Multiset[K]) Fits(u *Multiset[K]) bool {
 	for i, k := range u.Keys {
 		if j, ok := m.index[k]; ok && m.Counts[j] > math.MaxInt64-u.Counts[i] {

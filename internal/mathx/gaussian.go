@@ -99,8 +99,8 @@ func Mills(x float64) float64 {
 	return 1 / t
 }
 
-// Least returns the least integer n >= 0 for which enough(n) is true. The function enough must be true for
-// all larger integers.
+// Least returns the least integer n >= 0 with enough(n). If enough is true for n, it must be true for all
+// larger integers.
 func Least(enough func(int64) bool) int64 {
 	low, high := int64(-1), int64(1)
 	for !enough(high) {

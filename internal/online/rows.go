@@ -166,7 +166,7 @@ func (q *quotaVotes) Left() tokens.Left {
 	return tokens.Left{Queries: tokens.Unlimited, Answers: tokens.Unlimited}
 }
 
-// checkQuota returns an error for wrong terms of the mechanism Quota. Votes and noise may be missing.
+// checkQuota returns an error for invalid terms. Votes and noise may be zero.
 func checkQuota(t quota.Terms) error {
 	switch {
 	case t.Units < 1:

@@ -55,7 +55,7 @@ type Config struct {
 	// Serve answers questions until none are left or ctx ends. All noise of s is set. The argument `resumed`
 	// is true if the run was charged before.
 	Serve func(ctx context.Context, s Settings, resumed bool, e *Engine) error
-	// Finish ends the run if Serve returns nil before ctx ends: Run releases labels and destroys the key.
+	// Finish makes Run release labels and destroy the key, if Serve returns nil before ctx ends.
 	Finish bool
 }
 

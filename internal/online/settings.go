@@ -20,7 +20,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Settings are the public values of a run that its ledger records.
+// Settings are the public values of a run, as recorded in its ledger.
 type Settings struct {
 	Mechanism string             `json:"mechanism"`
 	Values    map[string]float64 `json:"parameters,omitempty"`

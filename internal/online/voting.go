@@ -37,7 +37,7 @@ func (v *voting) Resume(_ context.Context, a tokens.Answer, _ []byte) error {
 const fewQuestions = 8
 
 // Ask draws answers on all cores, and then counts them in order. Answers beyond a cap are dropped. Answers of
-// a [tokens.Screen] depend on earlier answers, so they are drawn one after another.
+// a [tokens.Screen] are drawn one after another, because each depends on earlier answers.
 func (v *voting) Ask(_ context.Context, questions []*Question) ([]tokens.Answer, error) {
 	answers, asked := make([]tokens.Answer, len(questions)), uint64(v.state.Voted+v.state.Public+v.state.Declined)
 	draw := func(w, i int) (err error) {
@@ -88,7 +88,6 @@ func (v *voting) parallel(n int, draw func(w, i int) error) error {
 	return errors.Join(failed...)
 }
 
-// check returns an error once a cap is used up.
 func (v *voting) check() error {
 	if left := v.Left(); left.Queries == 0 || left.Answers == 0 {
 		return ErrExhausted

@@ -10,7 +10,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Question is a public row at which units may vote.
+// Question is a public row on which units may vote.
 type Question struct {
 	ID     uint64
 	Row    []float32 // features, as of the private rows
@@ -58,8 +58,8 @@ func (s *Session) Ask(ctx context.Context, questions []Question) ([]Answer, erro
 	return answers, nil
 }
 
-// Resume counts, after a restart, the votes that units spent at the questions of a journal. The caller must
-// resume all these questions, in the order of the journal, before the first Ask.
+// Resume restores the votes that units spent at the questions of a journal. After a restart, the caller must
+// resume all these questions, in journal order, before the first Ask.
 func (s *Session) Resume(ctx context.Context, journal []Question) error {
 	_, err := s.vote(ctx, journal)
 	return err

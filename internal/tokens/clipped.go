@@ -39,7 +39,6 @@ type Clipped struct {
 	distances *rng.DiscreteLaplace
 }
 
-// maxOptions bounds the length of a list.
 const maxOptions = 1 << 18
 
 // NewClipped returns the mechanism for cfg.

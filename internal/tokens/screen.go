@@ -119,8 +119,8 @@ func (in Input) checkPublic() error {
 	return nil
 }
 
-// distance returns half the lead of a token over all others, rounded down. A moved or removed vote changes it
-// by at most 1.
+// distance returns half the lead of a token over all others, rounded down. A moved or removed vote changes
+// the distance by at most 1.
 func (c Counts) distance(token int) int64 {
 	var own, most int64
 	for i, t := range c.Tokens {

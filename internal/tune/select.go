@@ -81,8 +81,8 @@ func (s Search) Validate() error {
 }
 
 // Select performs the search and returns the best run, or nil if the drawn number of runs is 0. The
-// reservation r must be for s.Law.Event(s.Event). Equal searches with equal keys give equal results. If s.Dir
-// is set, an interrupted search resumes with the interrupted run. No error reveals the number of runs.
+// reservation r must be for s.Law.Event(s.Event). Equal searches with equal keys give equal results. With
+// s.Dir, an interrupted search resumes at the interrupted run. No error reveals the number of runs.
 func Select(ctx context.Context, s Search, r *ledger.Reservation, key rng.Key) (*Best, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err

@@ -78,8 +78,7 @@ func newBinned(ctx context.Context, x teachers.Matrix, most int) (*binned, error
 	return b, nil
 }
 
-// atMostTwo returns the smallest and the largest value if there are at most two distinct values, and
-// otherwise false. So a column of two categories needs no sorting.
+// atMostTwo returns the smallest and the largest of at most two distinct values, or false for more values.
 func atMostTwo(values []float32) (low, high float32, few bool) {
 	low, high = values[0], values[0]
 	for _, v := range values {

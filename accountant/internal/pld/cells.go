@@ -32,7 +32,7 @@ type cells struct {
 	atoms  []gridAtom // of symmetric pairs only
 	// These are the logs of the masses left and right of the grid, under P and Q.
 	leftP, leftQ, rightP, rightQ float64
-	// lowest and highest are the grid points at which all losses beyond are merged. -1 means none.
+	// lowest and highest are the grid points that absorb all smaller or all larger losses. -1 means none.
 	lowest, highest int
 	whole           bool // all losses of the cell beside lowest or highest are merged there
 	// These grid points bound the losses outside the cells. -1 means no bound.

@@ -238,7 +238,7 @@ func (s *Sum) AddOdds(logOdds float64, n int64) {
 // About sets the approximate delta of later queries. The pair of [Several] depends on this delta.
 func (s *Sum) About(delta float64) { s.about = mathx.Log(delta) }
 
-// Full reports whether a count was too large for Add.
+// Full reports whether a count overflowed in Add.
 func (s *Sum) Full() bool { return s.full }
 
 // Fits reports whether Merge(u) does not overflow a count.

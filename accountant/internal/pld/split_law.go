@@ -170,8 +170,8 @@ func (l *splitLaw) weigh(t, tail float64) {
 	}
 }
 
-// jump returns the distribution of one large ratio. If `several` is set, jump returns the distribution of
-// the sum of r - l.mean over two or more large ratios r. The masses include the factors l.weights.
+// jump returns the distribution of one large ratio. If `several` is set, it returns the distribution of the
+// sum of r - l.mean over at least two large ratios r. The masses include the factors l.weights.
 func (l *splitLaw) jump(several, up bool) *sumLaw {
 	key := jumpKey{several, up}
 	if j := l.jumps[key]; j != nil {

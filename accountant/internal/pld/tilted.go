@@ -18,7 +18,8 @@ type tilted struct {
 	lo     int
 	p      []float64 // not negative, sums to 1
 	logM   float64
-	// err bounds sum |p - exact p - e|, where e[i] is the rounding error of Fourier transforms in p[i].
+	// err bounds sum |p[i] - exact p[i] - e[i]|, where e[i] is the rounding error of Fourier transforms in
+	// p[i].
 	err float64
 	// noise is an upper bound on sqrt(sum e[i]^2 / h), where err defines e[i].
 	noise float64

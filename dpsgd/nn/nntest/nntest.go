@@ -316,7 +316,6 @@ func inPlace(t require.TestingT, layer nn.Layer, in nn.Shape) {
 		"a layer without the method InPlace may do so")
 }
 
-// depth checks the rounding error of a sum of 256 rows.
 func depth(t require.TestingT, layer nn.Layer, in nn.Shape) {
 	// The scales are one, and then so small that adding one multiple to a power of two changes nothing. A
 	// chain of additions would lose all small multiples but the first.

@@ -257,7 +257,7 @@ func (ref *reference) scan(squares []float64, steps int) []shortfalls {
 	return out
 }
 
-// logMean returns log(mean(X_i) + X*extra)/T, rounded up. T is steps, and [shortfalls] defines X_i and X.
+// logMean returns log(mean(X_i) + X*extra)/T, rounded up, for T = steps and the X_i and X of [shortfalls].
 func (s shortfalls) logMean(extra float64, steps int) float64 {
 	// Let W be the mean of shortfalls. The cost is K + log1p(extra - W)/T. To cover the relative error of W,
 	// arithmetic x W is added to the argument. In the fast case of power, 1 - z has an error of 2^-53. Each

@@ -349,8 +349,8 @@ func (a *arguments) events(b *builder) []accountant.Event {
 	return out
 }
 
-// ErrSyntax matches every error about text that cannot be read. Examples are malformed text, wrong arguments,
-// NaN, and excessive size or depth.
+// ErrSyntax matches every error about text that cannot be read, such as malformed text, wrong arguments or
+// NaN.
 var ErrSyntax = errors.New("imports: cannot be read")
 
 // UnsupportedError reports an input without an equivalent event. It matches accountant.ErrUnsupportedEvent.

@@ -287,7 +287,7 @@ func outcomes(dst []outcome, logP, logQ []float64) []outcome {
 //
 // No term is negative, so nothing cancels if the distributions are nearly equal.
 
-// worst is the largest D_a(P||Q) at each order a over all added pairs (P, Q).
+// worst holds, for each order a, the largest D_a(P||Q) of all added pairs (P, Q).
 type worst struct {
 	orders []float64
 	sum    []float64 // of one pair

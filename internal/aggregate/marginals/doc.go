@@ -1,5 +1,5 @@
-// Package marginals releases the noisy one-way marginals of a table: for each column, how many units are in
-// each bin. It also releases noisy tables for some pairs of columns, which are the edges of a tree. If
+// Package marginals releases the noisy one-way marginals of a table: the number of units in each bin of each
+// column. It also releases noisy tables for some pairs of columns. These pairs are the edges of a tree. If
 // there are no public rows, queries can be drawn from these counts.
 //
 //	cfg := marginals.Config{Bins: []int{32, 2, 16}, Sigma: 25, Relation: accountant.AddRemove}
@@ -16,26 +16,27 @@
 //	add/remove    Repeated{DiscreteGaussian{Sigma, 1}, columns}
 //	replace-one   Repeated{DiscreteGaussian{Sigma, sqrt 2}, columns}
 //
-// The edges of a [Tree] are chosen one after the other by the exponential mechanism. The score of an edge
-// is the L1 distance between its exact table and the product of the two noisy columns, minus the distance
-// expected of independent columns. The product is scaled to the noisy number of units. Given the noisy
-// columns, the product and the expected distance are constants. So a score changes by at most s = 1 if a
-// unit is added or removed, and by at most s = 2 if a unit is replaced. One score may rise while another
-// falls. An edge is chosen with probability proportional to exp(score/Scale). Between neighbours, the
-// changes of the log-probabilities of all edges lie in an interval of length 2s/Scale. This length is the
-// Epsilon of one ExponentialMechanism. Then a table is released for each edge, with noise on each count. A
-// unit is in at most one cell of each table. With d columns, the edges and the tables add two events:
+// The exponential mechanism chooses the edges of a [Tree] one after the other. The score of an edge is the L1
+// distance between its exact table and a reference table, minus a constant. The reference table is the
+// product of the two noisy columns, scaled to the noisy number of units. The constant is the distance
+// expected of independent columns. Reference table and constant depend only on the noisy columns. So a score
+// changes by at most s = 1 if a unit is added or removed, and by at most s = 2 if a unit is replaced.
+//
+// An edge is chosen with probability proportional to exp(score/Scale). One score may rise while another
+// falls. So between neighbours, the changes of all log-probabilities lie in an interval of length 2s/Scale.
+// This length is the Epsilon of one ExponentialMechanism. Then a table is released for each edge, with noise
+// on each count. A unit is in at most one cell of each table. With d columns, the edges and the tables add
+// two events:
 //
 //	edges     Repeated{ExponentialMechanism{2s/Scale}, d-1}
 //	tables    Repeated{DiscreteGaussian{Sigma, sqrt s}, d-1}
 //
-// Each step depends on earlier steps through released numbers alone. Noisy columns determine the groups of
-// bins and the products in the scores. Released edges determine which pairs of columns get a table.
+// From earlier steps, a step uses only released numbers. Noisy columns determine the groups of bins and the
+// reference tables. Released edges determine which pairs of columns get a table.
 //
 // # Caveats
 //
 // Bins must be declared before any row is read. Bins that are computed from private rows would be another
-// release. The number of units is public only under replace-one. Functions of the counts have no extra
-// cost. Use drawn rows only as queries to teachers, not as synthetic data: a tree keeps few relations between
-// columns.
+// release. The number of units is public only under replace-one. Use drawn rows only as queries to teachers,
+// not as synthetic data: a tree keeps few relations between columns.
 package marginals

@@ -178,8 +178,8 @@ func (t Task) svt(noise, tilt float64) (Config, error) {
 	return Config{Mechanism: SVT, B1: c.B1, B2: c.B2, Threshold: c.Threshold, Failures: t.Failures}, nil
 }
 
-// Balanced returns the SVT with the smallest distance at which a refusal has probability at most beta. It
-// tries a grid of ratios B1/B2 (see [Config]).
+// Balanced returns an SVT that refuses answers at distance d with probability at most beta. It minimises d
+// over a grid of ratios B1/B2 (see [Config]).
 func Balanced(epsilon, delta float64, failures int, beta float64) (Config, error) {
 	var best svt.StableSVTConfig
 	least := int64(math.MaxInt64)

@@ -29,7 +29,7 @@ type Config struct {
 	Workers int
 }
 
-// Event returns the event of a release, for neighbours that differ by one added or removed record.
+// Event returns the event of a release. Neighbours differ by one added or removed record.
 func (c Config) Event() accountant.Event { return c.sum().Event() }
 
 func (c Config) sum() dpsgd.SumConfig {

@@ -159,7 +159,7 @@ func (p Plan) name() string {
 // choice for these public benchmarks, as everywhere in the literature.
 
 // Default returns the recipe for a task of shape s at a target epsilon, or without privacy if epsilon is
-// +Inf. An empty featureSet or model means the best known one.
+// +Inf. If featureSet or model is empty, Default chooses it.
 func Default(s Shape, featureSet, model string, epsilon float64) Recipe {
 	model = cmp.Or(model, Linear)
 	switch {

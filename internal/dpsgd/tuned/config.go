@@ -31,8 +31,8 @@ type Config struct {
 	Delta float64 // in (0, 1/number of private units)
 	// Epsilon is the budget of the whole search. With a shared ledger, 0 means the ledger's remaining budget.
 	Epsilon float64
-	// Records is the public number of private units, including the units that score settings. By default it
-	// is the actual number of units, which the run then publishes.
+	// Records is the public number of private units, including the units that score settings. By default, the
+	// run uses and publishes the actual number.
 	Records  int
 	Unit     string        // name of the protected unit; default "record"
 	Base     recipe.Recipe // base of all settings
@@ -79,7 +79,8 @@ type job struct {
 	plans  []recipe.Plan
 }
 
-// Validate returns an error for a missing or bad field other than Key and Dir. It reads only public numbers.
+// Validate returns an error for a missing or invalid field, but ignores Key and Dir. It reads only public
+// numbers.
 func (c Config) Validate() error {
 	_, err := c.newJob()
 	return err

@@ -22,9 +22,9 @@ type Program struct {
 // ErrNoProgram is the error of [LoadProgram] if no [Program] is embedded and go build fails.
 var ErrNoProgram = errors.New("site: no program for the page, and no Go that compiles one here")
 
-// LoadProgram returns the embedded program. Without the build tag course, nothing is embedded, and the go
-// command compiles the program in ten seconds to a minute. The working directory must then be in this module
-// or in a module that requires this module.
+// LoadProgram returns the embedded program. Without the build tag course, no program is embedded, and the go
+// command compiles one in up to a minute. The working directory must then be in a module that is or requires
+// this module.
 func LoadProgram(ctx context.Context) (Program, error) {
 	if embedded.Packed != nil {
 		return embedded, nil

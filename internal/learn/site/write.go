@@ -74,8 +74,8 @@ func writePage(dir, name string, d document) error {
 
 const maxRequest = 1 << 16
 
-// Handler serves the course at "/" and answers requests of the page at "/call". It refuses requests whose
-// header Host differs from host, because the name of a foreign site could resolve to this machine.
+// Handler serves the course at "/" and answers requests of the page at "/call". It refuses requests with a
+// Host header other than host, to prevent DNS rebinding.
 func Handler(host string) (http.Handler, error) {
 	course, err := Served()
 	if err != nil {

@@ -56,8 +56,8 @@ type HeldBack struct {
 	Doubt        string `json:"doubt,omitempty"`
 }
 
-// Percent returns the percentage of held-out labels that were predicted correctly, with one decimal, or ""
-// without held-out labels.
+// Percent returns the percentage of correctly predicted held-out labels, with one decimal. Without held-out
+// labels it returns "".
 func (h *HeldBack) Percent() string {
 	if h == nil || h.Labels == 0 {
 		return ""

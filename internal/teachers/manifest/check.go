@@ -24,8 +24,8 @@ type Report struct {
 	Units  int64
 	Shared int64 // number of units in more than one silo
 	Most   int   // largest number of silos in which one unit occurs
-	// Overlaps lists at most [MaxOverlaps] pairs of silos with common units, in descending order of the
-	// number of common units, and then in the order of Silos.
+	// Overlaps lists pairs of silos with common units, at most [MaxOverlaps]. The pairs with the most common
+	// units come first.
 	Overlaps []Overlap
 }
 

@@ -18,8 +18,8 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// secrets is the folder with the key of the partition, the salt of the manifest, and votes of teachers. It is
-// as secret as the private rows.
+// secrets is the folder with the key of the partition, the salt of the manifest, and votes of teachers.
+// Protect this folder like the private rows.
 type secrets struct {
 	dir    string
 	key    rng.Key

@@ -1,5 +1,5 @@
-// Package audit is the command `pate audit`, which tests every privacy claim of the project, and claims of
-// other people's labellers.
+// Package audit is the command `pate audit`. It tests every privacy claim of the project, and claims of other
+// people's labellers.
 package audit
 
 import (

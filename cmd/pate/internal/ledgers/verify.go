@@ -28,7 +28,7 @@ type verifyFlags struct {
 	head, signature, publicKey string
 }
 
-// NewVerify returns the command that verifies a ledger and the files that belong to it.
+// NewVerify returns the command that verifies a ledger and its files.
 func NewVerify(g *shell.Globals) *cobra.Command {
 	var f verifyFlags
 	cmd := ofLedger("verify FOLDER|LEDGER", "", shell.Wants(cobra.ExactArgs(1), nil), func(cmd *cobra.Command, args []string) error {

@@ -135,7 +135,7 @@ func (c count) values() []string {
 	return out
 }
 
-// mask is the teachers First <= index < End. In SQL, each of these teachers is one bit of an integer.
+// mask selects the teachers First <= index < End.
 type mask struct{ First, End int }
 
 const (
