@@ -36,7 +36,7 @@ type PublishOptions struct {
 	TeacherAccuracy float64 // accuracy of one teacher, from public data; 0 if unknown
 	MinAccuracy     float64 // least fraction of labels that must equal the teachers' plurality; default 0.9
 
-	// If there are no public rows, Ranges is a file that declares the ranges of all columns. Queries are
+	// Ranges is a file that declares the ranges of all columns, if there are no public rows. Queries are
 	// drawn from these ranges. If Pool is "marginals", queries are drawn from noisy counts of single columns
 	// of the private rows. If Pool is "tree", noisy counts of pairs of columns are used too. Noisy counts
 	// take a part of the budget. By default Pool is "none", and no counts are used.

@@ -136,7 +136,7 @@ func (t *Auto) least(ask func(Accountant) (Bound, error)) (Claim, error) {
 	return c, nil
 }
 
-// Epsilon returns the bound of Claim.
+// Epsilon returns the bound of [Auto.Claim].
 func (t *Auto) Epsilon(ctx context.Context, delta float64) (Bound, error) {
 	c, err := t.Claim(ctx, delta)
 	return c.Bound, err

@@ -148,7 +148,6 @@ func (e RandomAllocation) pairs(s *pld.Sum, n int64) error {
 	return first
 }
 
-// attained adds a lower bound to s, unless some mechanism attains the dominating pair.
 func (e RandomAllocation) attained(s *pld.Sum, n int64) (dominating bool) {
 	// The lower bound is the pair of the sum of all noisy outputs, which is post-processing of the outputs.
 	if e.K == 1 && e.sigma() >= pld.LeastAllocated {

@@ -188,7 +188,7 @@ func (e KaryResponse) guarantee() (guarantee, bool) { return guarantee{e.Epsilon
 func (e KaryResponse) pair() (pld.Pair, error)      { return pld.Kary(e.Epsilon, e.Categories), nil }
 
 // ExponentialMechanism is one selection by the exponential mechanism (Gumbel noise). Its log-ratios lie in an
-// interval of length Epsilon (bounded range). Permute-and-flip has no bounded range, so charge it as PureDP.
+// interval of length Epsilon (bounded range). Permute-and-flip has no bounded range: charge PureDP instead.
 type ExponentialMechanism struct {
 	Epsilon float64 `json:"epsilon" in:">=0"` // pure epsilon of one selection, >= 0
 }

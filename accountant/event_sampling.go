@@ -35,8 +35,7 @@ func (e PoissonSampled) flatten(t *terms, count int64) {
 	}
 }
 
-// form returns a sampled Gaussian, DiscreteGaussian, Laplace, DiscreteLaplace or PureDP that dominates one
-// run.
+// form returns a sampled event of additive noise or PureDP that dominates one run.
 func (e PoissonSampled) form(t *terms) Event {
 	// If e may cost less, the result is wrapped in dominated. Let a pair (P, Q) dominate a mechanism. Then
 	// ((1-q)Q + qP, Q) and the reverse pair dominate the mechanism on a Poisson sample (Zhu, Dong, Wang 2022,
@@ -208,9 +207,9 @@ func (e SampledWithoutReplacement) inside() (inner Event, same bool, err error) 
 	return nil, false, &UnsupportedEventError{e, "no dominating pair is known for the event inside"}
 }
 
-// TruncatedPoisson is PoissonSampled with a cap: if more than MaxBatch records are drawn, the run may treat
-// the batch in any way. For example, it may select MaxBatch records at random. Population is an upper bound
-// on the number of records. The failure probability of the event grows with Population.
+// TruncatedPoisson is PoissonSampled with a cap. If more than MaxBatch records are drawn, the run may treat
+// the batch in any way. Population is an upper bound on the number of records. The failure probability of the
+// event grows with Population.
 type TruncatedPoisson struct {
 	Probability float64 `json:"probability" in:"[0, 1]" alone:"true"` // in [0, 1]
 	MaxBatch    int64   `json:"max_batch" in:"1"`                     // >= 1

@@ -17,8 +17,7 @@ type terms struct {
 	err      error // first error; if it is set, the other fields are invalid
 }
 
-// flatten splits the event into simpler events and adds these to t, count times. An event without this method
-// is a leaf.
+// flatten adds the simpler events of an event to t, count times. An event without flatten is a leaf.
 type flattened interface{ flatten(t *terms, count int64) }
 
 type tally[K comparable] struct{ mathx.Multiset[K] }
@@ -62,7 +61,7 @@ func (t *terms) merge(added *terms) {
 	t.stated.Merge(&added.stated.Multiset)
 }
 
-// slack bounds the relative rounding error of curves (below 1e-12 in tests), products and sums.
+// slack bounds relative rounding errors of curves, products and sums. In tests, curves stay below 1e-12.
 const slack = 2e-12
 
 func (t *terms) total() curve {

@@ -14,8 +14,7 @@ const schemaEvents = "pate.events/1"
 
 const maxJSON = 16 << 20
 
-// ErrBadJSON is wrapped by the errors for text that is not the JSON form of an event or a schedule. Causes
-// include unknown, missing or repeated fields, unknown types, wrong values, and excessive depth or size.
+// ErrBadJSON matches the errors for text that is no JSON form of an event or a schedule.
 var ErrBadJSON = errors.New("accountant: bad event JSON")
 
 // Schedule is a list of events under one relation. Its JSON form is

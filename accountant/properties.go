@@ -71,7 +71,6 @@ func relationOf(e Event) Relation {
 	return 0
 }
 
-// guaranteeAnywhere is guaranteeOf for events that are defined for every relation.
 func guaranteeAnywhere(e Event) (guarantee, bool) {
 	if relationOf(e) != 0 {
 		return guarantee{}, false

@@ -105,8 +105,8 @@ func (p *PLD) Risk(ctx context.Context) (*Risk, error) {
 }
 
 // TPR bounds the largest true positive rate of a membership test with false positive rate fpr in [0, 1]. TPR
-// also bounds reconstruction and attribute inference. For a value with base rate fpr, it bounds the
-// probability that an attacker guesses the value (Kulynych et al. 2025).
+// also bounds reconstruction and attribute inference. For a value with base rate fpr, TPR bounds the
+// probability of a right guess (Kulynych et al. 2025).
 func (r *Risk) TPR(fpr float64) (Interval, error) {
 	if !(fpr >= 0 && fpr <= 1) {
 		return Interval{}, fmt.Errorf("accountant: a false positive rate must be in [0, 1], got %v", fpr)

@@ -148,7 +148,6 @@ func oneSidedAhead(x float64, rivals int) float64 {
 	return -math.Expm1(k*math.Log1p(-y)) / (k * y)
 }
 
-// laplaceAhead returns the integral of f(z) F(z+x)^rivals dz, for LNMax.
 func laplaceAhead(x float64, rivals int) float64 {
 	// laplaceAhead is for LNMax: the integral of f(z) F(z+x)^rivals dz. Let y = e^-x and K = rivals+1. The
 	// interval below -x adds y/(K 2^K). The interval above 0 adds integral_0^{1/2} (1-uy)^rivals du, with u =

@@ -71,7 +71,6 @@ func (m *ConfidentGNMax) decide(counts, noise []int64) Answer {
 	return m.answer(counts, noise, slices.Max(counts))
 }
 
-// answer declines unless statistic plus the last element of noise is at least the threshold.
 func (m *ConfidentGNMax) answer(counts, noise []int64, statistic int64) Answer {
 	label := argmax(counts, noise)
 	if statistic+noise[len(counts)] < m.threshold {

@@ -16,9 +16,9 @@ type ExponentialConfig struct {
 	Queries int     // cap on queries; the whole cap is charged; >= 1
 }
 
-// Exponential is the exponential mechanism (McSherry, Talwar 2007). Its answer is class j with probability
-// proportional to exp(n_j/Scale), like the argmax of n_j plus Gumbel noise. If one vote moves, the changes of
-// all log probabilities lie in an interval of length 2/Scale (bounded range; Durfee, Rogers 2019).
+// Exponential is the exponential mechanism (McSherry, Talwar 2007). A class with n votes is the answer with
+// probability proportional to exp(n/Scale). If one vote moves, the changes of all log probabilities lie in an
+// interval of length 2/Scale (bounded range; Durfee, Rogers 2019).
 type Exponential struct {
 	single
 	distances *rng.DiscreteLaplace
@@ -36,7 +36,6 @@ func NewExponential(cfg ExponentialConfig) (*Exponential, error) {
 
 type manyTurns struct{ turns }
 
-// draw appends pairs (random class, geometric random number) to noise until every class has a pair.
 func (m manyTurns) draw(noise []int64, s *rng.Stream, classes int) []int64 {
 	return acceptance.Draw(noise, classes, m.distances, s)
 }

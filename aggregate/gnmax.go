@@ -60,8 +60,8 @@ func gnmaxDescription() Description {
 // gaussianReach is how far Law extends beyond the range of the counts, in sigmas.
 const gaussianReach = 16
 
-// Law returns the output distribution of one query with discrete Gaussian noise. Time and memory are
-// proportional to Sigma plus the spread of the counts. A sum of more than 2^22 terms is an error.
+// Law returns the output distribution of one query with discrete Gaussian noise. Time and memory grow with
+// Sigma plus the spread of the counts. If a sum has more than 2^22 terms, Law returns an error.
 func (m *GNMax) Law(h Histogram) (Law, error) {
 	return always(h, func(counts []int64) ([]float64, error) {
 		return discreteArgmax(counts, gaussianNoise{m.counts})

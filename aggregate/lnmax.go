@@ -14,8 +14,8 @@ type LNMaxConfig struct {
 	Queries int     // cap on queries; the whole cap is charged; >= 1
 }
 
-// LNMax answers with the largest count plus discrete Laplace noise (Papernot et al. 2017, section 2.2). Each
-// answer is 2/Scale-differentially private, not 1/Scale, because a moved vote changes two counts.
+// LNMax adds discrete Laplace noise to counts and answers with the largest (Papernot et al. 2017, section
+// 2.2). Each answer is 2/Scale-differentially private, because a moved vote changes two counts.
 type LNMax struct {
 	single
 	counts *rng.DiscreteLaplace

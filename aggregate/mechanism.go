@@ -27,10 +27,11 @@ type Session interface {
 	// number returns the stored answer without a new charge. Once a cap is used up, the error matches
 	// [ErrExhausted]. All histograms of a session must have the same number of classes.
 	Ask(query uint64, h Histogram) (Answer, error)
-	// AskBatch answers the queries first, first+1, ... in order, like Ask. If a query fails, it returns the
-	// error and the earlier answers. For an invalid histogram or prediction it may return no answers.
+	// AskBatch answers the queries first, first+1, ... in order, like Ask. If a query fails, AskBatch returns
+	// the error and the earlier answers. For invalid histograms or predictions, AskBatch may return no
+	// answers.
 	AskBatch(first uint64, votes []Histogram) ([]Answer, error)
-	// Releasable reports whether the key is secret. The answers of another key must not be released.
+	// Releasable reports whether the key is secret. If not, the answers must not be released.
 	Releasable() bool
 }
 

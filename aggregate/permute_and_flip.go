@@ -46,8 +46,8 @@ func (m oneTurn) draw(noise []int64, s *rng.Stream, classes int) []int64 {
 	return noise
 }
 
-// Law returns the output distribution of one query. Let p_j = exp((n_j-max)/Scale) be the probability that
-// class j is accepted. Then
+// Law returns the output distribution of one query. Class j with n_j votes is accepted with probability p_j =
+// exp((n_j-max)/Scale). Then
 //
 //	P[r] = p_r integral_0^1 prod_{j != r} (1 - u p_j) du.
 func (m *PermuteAndFlip) Law(h Histogram) (Law, error) {

@@ -270,7 +270,7 @@ func (e *Encoder) Names() []string {
 	return names
 }
 
-// Encode returns a row of Dim() features for each row of t, whose columns must be the fitted columns.
+// Encode returns a row of Dim() features for each row of t. The table t must have the fitted columns.
 func (e *Encoder) Encode(t *Table) (blas32.General, error) {
 	if len(t.Columns) != len(e.columns) {
 		return blas32.General{}, fmt.Errorf("dataset: table %q has %d feature columns, the encoder was fitted on %d",

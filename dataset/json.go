@@ -63,7 +63,7 @@ func converted[To, From ~string](in []From) (out []To) {
 }
 
 // MarshalJSON returns everything that encoding depends on: means, deviations and frequent values of public
-// rows. It contains nothing of private rows.
+// rows. The result contains nothing of private rows.
 func (e *Encoder) MarshalJSON() ([]byte, error) {
 	columns := make([]columnJSON, len(e.columns))
 	for i, f := range e.columns {

@@ -211,8 +211,8 @@ func noTexts(column string) error {
 		"give texts that anybody may read as public rows, or leave the column out with --drop")
 }
 
-// Ordered returns, for each column, the number of bins that are intervals of numbers. They are the first bins
-// of the column, in ascending order.
+// Ordered returns, for each column, the number of bins that are intervals. The intervals are the first bins,
+// in ascending order.
 func (r *Ranges) Ordered() []int {
 	n := make([]int, len(r.columns))
 	for j, d := range r.columns {

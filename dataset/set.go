@@ -139,9 +139,9 @@ func numbered(part string, n int) []string {
 	return names
 }
 
-// Validate returns an error for the first invalid field. Lists must have one entry per row, labels must be in
-// range, units must not be empty, and features must be finite. For images, X.Cols must be Image.Pixels(). At
-// least 2 classes are needed.
+// Validate returns an error for the first invalid field. Each list must have one entry per row. Labels must
+// be in range, units not empty, and features finite. For images, X.Cols must be Image.Pixels(). There must be
+// at least 2 classes.
 func (s Set) Validate() error {
 	fail := func(format string, a ...any) error {
 		return fmt.Errorf("dataset: set %q: %s", s.Name, fmt.Sprintf(format, a...))

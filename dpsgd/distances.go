@@ -11,7 +11,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Between selects the two vectors whose distance is measured.
+// Between selects the distances to measure.
 type Between int
 
 const (

@@ -23,9 +23,9 @@ const (
 	// batches in the same order.
 	BallsInBins Scheme = "balls-in-bins"
 	// Cyclic assigns every record to one of Bands turns, once and uniformly at random. Each step belongs to
-	// one turn, in a fixed cyclic order. In each step, every record of the step's turn is in the batch
-	// independently, with a fixed probability. Noise is correlated over Bands steps: later steps subtract
-	// part of earlier noise. This is banded matrix factorisation, BandMF (Choquette-Choo et al. 2023).
+	// one turn, in a fixed cyclic order. The batch of a step contains each record of the turn independently,
+	// with a fixed probability. Noise is correlated over Bands steps: later steps subtract part of earlier
+	// noise. This is banded matrix factorisation, BandMF (Choquette-Choo et al. 2023).
 	Cyclic Scheme = "cyclic"
 )
 
@@ -33,8 +33,7 @@ const (
 func Schemes() []Scheme { return []Scheme{Poisson, Allocation, BallsInBins, Cyclic} }
 
 // Sampling configures how batches are drawn. The zero value is Poisson sampling. Shuffling records into
-// batches of equal size is not supported. It protects a record less, because the batches of all other records
-// reveal the batch of this record.
+// batches of equal size is not supported: the batches of all other records reveal the batch of a record.
 type Sampling struct {
 	Scheme Scheme `json:"scheme,omitzero"`
 	// EpochSteps is the number of steps of an epoch, for Allocation and BallsInBins. It must divide Steps.
@@ -42,9 +41,8 @@ type Sampling struct {
 	// PerEpoch is the number of batches with a given record in each epoch of Allocation. PerEpoch is in [1,
 	// EpochSteps], by default 1.
 	PerEpoch int `json:"per_epoch,omitzero"`
-	// Bands is the number of turns of the scheme Cyclic, in [1, number of steps]. Noise is correlated over
-	// Bands steps. In each step of its turn, a record is in the batch with probability
-	// Bands x SamplingProbability, which must be at most 1.
+	// Bands is the number of turns of the scheme Cyclic, in [1, number of steps]. In each step of its turn, a
+	// record is in the batch with probability Bands x SamplingProbability. This product must be at most 1.
 	Bands int `json:"bands,omitzero"`
 }
 

@@ -249,8 +249,8 @@ func (c Config) complete() (Config, error) {
 	return c.with(c.Task), nil
 }
 
-// mostTested limits the test rows of a table, because every teacher votes on each of them. The standard error
-// of an accuracy is then about 0.35 % at most.
+// mostTested limits the test rows of a table, because every teacher votes on each row. The standard error of
+// an accuracy is then at most about 0.35 %.
 const mostTested = 20_000
 
 func (c Config) with(task dataset.Task) Config {
@@ -273,7 +273,7 @@ func fingerprint(l teachers.Learner) [32]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "pate checkpoint 1: %T %+v", l, l))
 }
 
-// Identity holds all inputs of a run except the key. It is the Settings of a [run.Identity].
+// Identity holds all inputs of a run except the key. Identity is the Settings of a [run.Identity].
 type Identity struct {
 	Data     string    `json:"data"`
 	Split    string    `json:"split"`

@@ -33,7 +33,6 @@ func (c Config) teachers() int {
 	return n
 }
 
-// The parameters of confident-GNMax:
 const (
 	confidentThreshold = 0.6  // threshold as a fraction of the number of teachers
 	confidentTestNoise = 2.0  // noise of the test divided by the noise of the answer

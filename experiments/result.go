@@ -24,8 +24,8 @@ type Result struct {
 	Test    int    `json:"test"`
 	TestOf  int    `json:"test_of,omitempty"` // if Test is a fixed random part: all test rows
 	Classes int    `json:"classes"`
-	// ClassRows is the number of test rows of each class. Results of earlier versions have neither ClassNames
-	// nor ClassRows.
+	// ClassRows is the number of test rows of each class. Results of earlier versions lack ClassNames and
+	// ClassRows.
 	ClassNames    []string `json:"class_names,omitempty"`
 	ClassRows     []int    `json:"class_rows,omitempty"`
 	Features      string   `json:"features"`
@@ -63,8 +63,7 @@ func (r *Result) Typical() typical.Rows {
 	return typical.Of(r.Rows, func(row Row) typical.Figures { return row.Figures })
 }
 
-// WithoutTimes returns a copy without running times and without [typical.Figures]. Both may depend on private
-// rows.
+// WithoutTimes returns a copy without running times and [typical.Figures], which may depend on private rows.
 func (r *Result) WithoutTimes() *Result {
 	out := *r
 	out.Seconds, out.Rows = 0, slices.Clone(r.Rows)
@@ -83,8 +82,8 @@ func (r *Result) AllDeclined() bool {
 	return asked > 0 && answered == 0
 }
 
-// Row is the result of one method. Accuracy is the mean over seeds of the accuracy on the test rows, and SD
-// is the standard deviation over seeds. Epsilon is absent if the method is not private.
+// Row is the result of one method. Accuracy and SD are the mean and the standard deviation of the test
+// accuracy over seeds. Epsilon is absent if the method is not private.
 type Row struct {
 	Method string `json:"method"`
 	// TargetEpsilon is absent if the row depends on no target.
@@ -180,7 +179,7 @@ type Difference struct {
 	Mean float64 `json:"mean"`
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
-	// Balanced is the difference in balanced accuracy. It is absent from results of earlier versions.
+	// Balanced is the difference in balanced accuracy; absent from results of earlier versions.
 	Balanced *scores.Interval `json:"balanced,omitempty"`
 	// Better is the method with significantly higher accuracy, or "".
 	Better string `json:"better,omitempty"`

@@ -11,9 +11,9 @@ import (
 )
 
 // DiscreteGaussian samples integers k with probability proportional to exp(-k^2/(2 sigma^2)). The variance is
-// at most sigma^2. After a shift by an integer s, the Renyi divergence of order alpha is at most alpha s^2/(2
-// sigma^2), as for the continuous Gaussian (Canonne, Kamath, Steinke 2020, Proposition 5). Concurrent use is
-// safe if each goroutine has its own Stream.
+// at most sigma^2. A shift by an integer s has a Renyi divergence of at most alpha s^2/(2 sigma^2) at order
+// alpha (Canonne, Kamath, Steinke 2020, Proposition 5). Concurrent use is safe if each goroutine has its own
+// Stream.
 type DiscreteGaussian struct {
 	sigma   float64 // num/2^shift, exactly
 	num     uint64

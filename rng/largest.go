@@ -76,8 +76,8 @@ func (x *lazy) less(y *lazy) bool {
 	}
 }
 
-// logs is a table of a_x = -log P[Z <= x] for discrete Gaussian Z. If x = top - i, then 2^places a_x is in
-// [a[i], a[i]+slack]. The last entry of a is only a lower bound.
+// logs is a table of a_x = -log P[Z <= x] for discrete Gaussian Z. For x = top - i, 2^places a_x is in [a[i],
+// a[i]+slack]. The last entry of a is only a lower bound.
 type logs struct {
 	top    int64
 	a      []*big.Int
@@ -152,7 +152,7 @@ func negLog(x *big.Int, prec, places uint, up bool) *big.Int {
 	return log.Rsh(log, work-places)
 }
 
-// twiceAtanh returns 2^work 2 atanh(p/q) for 0 <= p/q <= 1/3, rounded down with an error of at most 8*work.
+// twiceAtanh returns 2^work times 2 atanh(p/q), for 0 <= p/q <= 1/3. It rounds down, by at most 8*work.
 func twiceAtanh(p, q *big.Int, work uint) *big.Int {
 	// Let z = p/q. Every step rounds down. The error of z^2 is at most 4/3. The errors e_j of 2 z^j satisfy
 	// e_j <= e_{j-2}/9 + (2/3)(4/3) + 1, so e_j <= 3. The division by j adds at most 1. There are at most

@@ -10,10 +10,9 @@ import (
 )
 
 // RoundedNormal samples round((mean + sd Z)/grid) for a standard normal Z. The float64 parameters are taken
-// exactly, as dyadic rationals. Use RoundedNormal for noise whose size depends on protected values. The
-// distribution is rounded continuous noise, not a discrete Gaussian. One real number is drawn, to as many
-// bits as needed. A draw takes some microseconds. The time and the number of words read depend on mean, sd
-// and the noise.
+// exactly, as dyadic rationals. Use RoundedNormal if the size of the noise depends on protected values. The
+// distribution is rounded continuous noise, not a discrete Gaussian. Z is drawn to as many bits as needed.
+// The time and the number of words read depend on mean, sd and the noise.
 type RoundedNormal struct {
 	mean, sd, grid *big.Int // all three scaled by the same power of two
 	digit          uint     // bits of a real number that are drawn at a time
@@ -114,7 +113,7 @@ func acceptNormal(k uint64, x *lazy) bool {
 	return true
 }
 
-// below reports whether u < x(2k+x)/((2k+2) j), from as many bits as needed.
+// below reports whether u < x(2k+x)/((2k+2) j).
 func below(u *lazy, j, k uint64, x *lazy) bool {
 	// It draws bits of u and x until the comparison is decided. With b bits of u and of x, u is in [v,
 	// v+1)/2^b, x is in [a, a+1)/2^b, and

@@ -80,7 +80,7 @@ type Stage struct {
 	// Draw writes the file to out. The slice r has one reservation for each event of the stage. Equal keys
 	// and reservations must give equal bytes.
 	Draw func(r []*ledger.Reservation, key rng.Key, out io.Writer) error
-	// Read, if not nil, reads the file if it was released before and Redraw is false.
+	// Read reads the file if it was released before and Redraw is false. Read may be nil.
 	Read func(file io.Reader) error
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Noise selects the noise in the test of a distance to instability.
+// Noise selects the noise of an [MStab].
 type Noise int
 
 const (
@@ -253,10 +253,10 @@ func (o oneShot) law(distance int64) (released, failed float64) {
 	return math.Log(float64(p)) - 64*math.Ln2, math.Log(float64(-p)) - 64*math.Ln2
 }
 
-// ContinuousLaplace is the test of the literature, with continuous Laplace noise of scale 1/Epsilon. It
-// serves only to compare distributions and costs. At distance 0, an answer is released with probability
-// e^(-Epsilon Threshold)/2. So the published threshold log(1/delta)/epsilon gives (epsilon, delta/2)-privacy,
-// and the threshold log(1/(2 delta))/epsilon gives (epsilon, delta)-privacy.
+// ContinuousLaplace is the test of the literature, with continuous Laplace noise of scale 1/Epsilon.
+// ContinuousLaplace serves only to compare distributions and costs. At distance 0, an answer is released with
+// probability e^(-Epsilon Threshold)/2. So the published threshold log(1/delta)/epsilon gives (epsilon,
+// delta/2)-privacy. The threshold log(1/(2 delta))/epsilon gives (epsilon, delta)-privacy.
 type ContinuousLaplace struct {
 	Epsilon   float64 // > 0
 	Threshold float64 // >= 0

@@ -40,9 +40,9 @@ func TableCandidates(pool *Pool) []Candidate {
 }
 
 // ImageCandidates returns the students to compare on features of images. The first is the student of
-// [Pool.Fit]. Cross-validation trains this student with fewer landmarks, in a tenth of the time and slightly
-// less accurately. The others are a kernel ridge and logistic regression on the labelled rows. Both use
-// projections of the rows if there are many columns.
+// [Pool.Fit]. To save time, cross-validation trains this student with fewer landmarks, slightly less
+// accurately. The others are a kernel ridge and logistic regression on the labelled rows, projected if there
+// are many columns.
 func ImageCandidates(pool *Pool) []Candidate { return pool.imageCandidates(Matrix{}) }
 
 func (p *Pool) imageCandidates(z Matrix) []Candidate {
@@ -146,8 +146,8 @@ func (p *Pool) rough() *Pool {
 
 const projectFrom = 4
 
-// Projected returns the number of features from which image candidates learn, for rows of the given length.
-// For long rows it is the number of principal directions.
+// Projected returns the number of features from which image candidates learn. For long rows, this is the
+// number of principal directions.
 func Projected(columns int) int {
 	if columns >= projectFrom*defaultComponents {
 		return defaultComponents
@@ -208,7 +208,7 @@ func (m *projectedModel) answer(dst []int, x Matrix, of func(z Matrix) error) er
 	return nil
 }
 
-// Plain returns the model as data.
+// Plain implements [plain.Describer].
 func (m *projectedModel) Plain() *plain.Model {
 	// A kernel model includes the projection. A linear model has weights of the original features. Unlike the
 	// model, the data do not clip features that are far from the pool's mean.
@@ -232,7 +232,7 @@ func (m *projectedModel) Plain() *plain.Model {
 	return of
 }
 
-// Plain returns the model as data.
+// Plain implements [plain.Describer].
 func (m *model) Plain() *plain.Model {
 	p, r := m.projection, m.ridge
 	k := &plain.Kernel{

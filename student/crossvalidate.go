@@ -32,8 +32,8 @@ type CrossValidation struct {
 	Progress  func(Progress) // called by one goroutine at a time; may be nil
 }
 
-// Candidate is one kind of student. Its classifiers must implement teachers.Scorer. Their scores, clipped to
-// [0, 1], are used as probabilities.
+// Candidate is one kind of student. Its classifiers must implement teachers.Scorer. Scores are clipped to [0,
+// 1] and used as probabilities.
 type Candidate struct {
 	Name string
 	// Fit trains on the rows of x whose label is not [Unlabelled]. Concurrent calls must be safe.
@@ -316,7 +316,7 @@ func weigh(scores []Matrix, labels, kept []int) []float64 {
 	return weights
 }
 
-// ahead reports whether count(a) - count(b) > errors·(standard error of the difference) (McNemar).
+// ahead reports whether count(a) - count(b) exceeds `errors` standard errors (McNemar).
 func ahead(a, b []bool, errors float64) bool {
 	differ := 0
 	for i := range a {

@@ -88,9 +88,9 @@ func (l *Learner) Select(ctx context.Context, m int, rnd *rand.Rand) ([]int, err
 }
 
 // Fit trains the student on released labels. The slice labels has a class or [Unlabelled] for each pool row.
-// Fit uses [CrossValidation], except for images with at least MaxSpread/2 labels. For such images a kernel
-// ridge learns from the labels, and a second kernel ridge learns from the predictions of the first. Equal
-// labels and random streams give equal students.
+// Fit uses [CrossValidation], except for images with at least MaxSpread/2 labels. For such images, one kernel
+// ridge learns from the labels, and a second from the predictions of the first. Equal labels and random
+// streams give equal students.
 func (l *Learner) Fit(ctx context.Context, labels []int, classes int, rnd *rand.Rand) (*Choice, error) {
 	c := CrossValidation{Candidates: TableCandidates(l.pool), Progress: l.report}
 	switch {

@@ -1,9 +1,9 @@
 // Package svt answers many queries at the cost of a few queries, by sparse vector techniques.
 //
-// A [SparseVector] reports, for any number of queries, whether the value of a query reaches a threshold. It
-// is charged only for values that reach the threshold. A [StableSVT] releases any number of stable answers,
-// and is charged only for refusals. An answer is stable if many records must change before the answer can
-// change (see package stability). [MSvec] is the mechanism of the literature.
+// A [SparseVector] reports, for any number of queries, whether a value reaches a threshold. Only values that
+// reach the threshold are charged. A [StableSVT] releases any number of stable answers, and is charged only
+// for refusals. An answer is stable if many records must change before the answer can change (see package
+// stability). [MSvec] is the mechanism of the literature.
 //
 //	// arguments: epsilon, delta, refusals, probability of a refusal
 //	cfg, err := svt.CalibrateStableSVT(1, 1e-6, 20, 0.01)
@@ -12,23 +12,23 @@
 //	session, err := svt.Start[int](m, reservation, key)
 //	answer, err := session.Ask(query, winner, distance) // from stability.Plurality
 //
-// All mechanisms compare "value + noise" with "threshold + noise", and a [Law] describes any of them.
+// All mechanisms compare "value + noise" with "threshold + noise". A [Law] describes a mechanism.
 //
 // # Guarantee
 //
 // A run is charged for its worst case before it draws the threshold noise. For a SparseVector, assume that
 // the values on two neighbours differ by at most Sensitivity. For StableSVT and MSvec, assume that the
-// distances on two neighbours differ by at most 1, and that both are 0 if the answers differ. For any number
-// of adaptive queries, a run then costs
+// distances on two neighbours differ by at most 1. If the answers differ, the distances must be 0. For any
+// number of adaptive queries, a run then costs
 //
 //	SparseVector  pure Epsilon
 //	StableSVT     pure 1/B1 + 2 Failures/B2, except with probability e^(-(Threshold+1)/B1)
 //	MSvec         Failures times pure 2/Lambda, except with probability Failures·P[rho + nu > Threshold]
 //
 // Here rho is the threshold noise and nu is the query noise. The source has a proof next to each type. The
-// file docs/claims.md lists how the proofs were checked. Noise is exact integer noise. Tests enumerate all
-// transcripts of small examples and compare exact hockey-stick divergences with these bounds. The same tests
-// refute the broken variants of the literature.
+// file docs/claims.md lists how the proofs were checked. Noise is drawn exactly, as integers. Tests enumerate
+// all transcripts of small examples and compare exact hockey-stick divergences with these bounds. The same
+// tests refute the broken variants of the literature.
 //
 // # Caveats
 //
@@ -44,5 +44,5 @@
 //   - Do not use one key for two data sets, because both would get the same noise. Derive the key from a hash
 //     of the data ([rng.Key.DeriveBytes]). Keys from [rng.SeedKey] are for experiments only.
 //   - A resumed run must repeat the order of the queries. The order decides which queries come after the
-//     stop, and in MSvec it also changes the answers.
+//     stop, and changes the answers of MSvec.
 package svt

@@ -96,7 +96,7 @@ func newDrawn(l Law) (d drawn, err error) {
 	return d, err
 }
 
-// Law returns the distribution of a run. For stable answers a value is -distance, and "above" means a
+// Law returns the distribution of a run. For stable answers, values are -distance, and "above" means a
 // refusal.
 func (d drawn) Law() Law { return d.law }
 
@@ -112,7 +112,7 @@ type Answer[T any] struct {
 type StableMechanism interface {
 	// Event returns the worst-case event of a whole run.
 	Event() accountant.Event
-	// Law returns the distribution of a run, where a value is -distance and "above" means a refusal.
+	// Law returns the distribution of a run: values are -distance, and "above" means a refusal.
 	Law() Law
 	// LawAt returns the exact log probabilities of a release and of a refusal at the given distance.
 	LawAt(distance int64) (released, refused float64)
@@ -146,8 +146,8 @@ func (s *StableSession[T]) Ask(query uint64, value T, distance int64) (Answer[T]
 	})
 }
 
-// DistanceFor returns the least distance at which an answer is released with at least the given probability.
-// For n queries the probability should be 1 - Failures/(2n), because refusals of stable queries also count.
+// DistanceFor returns the least distance with at least the given probability of release. For n queries, use
+// the probability 1 - Failures/(2n), because refusals of stable queries count as failures.
 func DistanceFor(m StableMechanism, probability float64) (int64, error) {
 	if !(probability >= 0 && probability <= 1-1e-12) {
 		return 0, fmt.Errorf("svt: a probability of release must be in [0, 1 - 1e-12], not %g", probability)

@@ -14,12 +14,12 @@ import (
 	"github.com/pate-go/pate/internal/dense"
 )
 
-// Softmax is multinomial logistic regression. It minimises
+// Softmax is multinomial logistic regression. From zero, L-BFGS minimises
 //
 //	(1/n) Σ -log p(yᵢ | xᵢ) + L2/2 (|W|² + |b|²),  p(c | x) ∝ exp(W_c x + b_c)
 //
-// by L-BFGS from zero. The problem is strictly convex, so the data determine the model. The learner uses no
-// random numbers and is Reproducible. It never predicts a class that is missing from the training data.
+// The problem is strictly convex, so the data determine the model. The learner uses no random numbers and is
+// Reproducible. Softmax never predicts a class that is missing from the training data.
 type Softmax struct {
 	L2         float64 // weight of the penalty, for a loss averaged over examples; positive, 0 means 1e-3
 	Iterations int     // maximum number of steps, 0 means 100

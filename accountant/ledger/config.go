@@ -73,10 +73,10 @@ type Config struct {
 	// Orders is empty, mode Filter uses only the finite order in accountant.DefaultOrders with the
 	// largest [Left.Rho].
 	Orders []float64
-	// Accountant proves the epsilon. The default, ByRDP, uses Rényi divergences. In mode Reserved two other
-	// values are possible. ByPLD uses privacy loss distributions. ByAuto uses the smaller bound if both kinds
-	// exist. ByAuto and ByPLD refuse mechanisms for which only Rényi divergences are bounded. DP-SGD is such
-	// a mechanism, unless its event is an accountant.WithFailure (see package dpsgd). A file keeps its
+	// Accountant proves the epsilon. The default, ByRDP, uses Rényi divergences. Mode Reserved also allows
+	// ByPLD and ByAuto. ByPLD uses privacy loss distributions. ByAuto uses the smaller bound if both kinds
+	// exist. ByAuto and ByPLD refuse mechanisms with bounds on Rényi divergences alone. DP-SGD is such a
+	// mechanism, unless its event is an accountant.WithFailure (see package dpsgd). A file keeps its
 	// accountant: a different value fails with ErrOtherConfig.
 	Accountant accountant.Method
 	// FailureDelta is the part of Delta for events with a failure probability, such as a stability release.

@@ -264,7 +264,7 @@ type repair struct {
 	what  string
 }
 
-// mend chooses the repair of a fragment at the end of a file, without losing a charge.
+// mend chooses the repair of a fragment at the end of a file. No repair loses a charge.
 func (c *chain) mend(fragment []byte) (repair, error) {
 	// The append of the fragment never returned, so nothing was released under it. But the disk may have
 	// damaged a whole line. So mend loses no possible charge:

@@ -15,7 +15,7 @@ import (
 
 const schema = "pate.ledger/2"
 
-// header is the first line of a file. It determines how the epsilon of later lines is computed.
+// header is the first line of a file, and determines how the epsilon of later lines is computed.
 type header struct {
 	Unit     string              `json:"unit"`
 	Relation accountant.Relation `json:"relation"`

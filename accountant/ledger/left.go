@@ -77,7 +77,7 @@ func (c *chain) left() Left {
 	return c.balance.left()
 }
 
-// Fits returns the largest n for which accountant.Repeated{e, n} fits the budget now. It reserves nothing.
+// Fits returns the largest n for which accountant.Repeated{e, n} fits the budget now, and reserves nothing.
 func (l *Ledger) Fits(ctx context.Context, e accountant.Event) (int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,7 +90,7 @@ func (l *Ledger) Fits(ctx context.Context, e accountant.Event) (int64, error) {
 	return n, wrapped(err)
 }
 
-// LeastNoise returns the least noise for which event(noise) fits the budget now. It reserves nothing.
+// LeastNoise returns the least noise for which event(noise) fits the budget now, and reserves nothing.
 func (l *Ledger) LeastNoise(ctx context.Context, event func(noise float64) (accountant.Event, error)) (float64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -23,8 +23,8 @@ var (
 type Use struct {
 	// Relation is the only relation under which the event bounds the mechanism, or 0 for any relation.
 	Relation accountant.Relation
-	// Renyi is set if the event bounds the Rényi divergences of the mechanism, but perhaps not its privacy
-	// loss. A ledger that may use privacy loss distributions refuses such a mechanism.
+	// Renyi is set if the event may bound only the Rényi divergences of the mechanism. A ledger that may use
+	// privacy loss distributions refuses such a mechanism.
 	Renyi bool
 	// Secret is set if all noise comes from a secret key. A ledger with SecretNoise requires Secret.
 	Secret bool

@@ -111,7 +111,7 @@ var ErrPage = errors.New("statement: the page does not hold")
 type Checked struct {
 	Lines int64 // lines of the ledger when the page was written
 	// Rewritten is true if this program writes exactly this page for the ledger. Otherwise Check compared
-	// only the digest, the head and, on a page with one ledger, the first claim.
+	// only the digest, the head and, for a single ledger, the first claim.
 	Rewritten bool
 	Program   Program // program that wrote the page
 	Ledgers   int
@@ -124,8 +124,9 @@ const (
 	maxLedgers = 1000     // on one page
 )
 
-// Check verifies that a page is an unchanged statement of a ledger. The function open must return the ledger
-// from its first line, at every call. The ledger may have more lines than the page covers. Errors: [ErrPage].
+// Check verifies that a page is an unchanged statement of a ledger. Every call of open must return the ledger
+// from its first line. The ledger may have more lines than the page covers. For a bad page, the error matches
+// [ErrPage].
 func Check(page io.Reader, open func() (io.ReadCloser, error)) (Checked, error) {
 	text, err := io.ReadAll(io.LimitReader(page, maxPage+1))
 	if err != nil {

@@ -35,9 +35,9 @@ func newComposition(rel accountant.Relation, split, bound func([]runs, float64) 
 	return &composition{relation: rel, bound: bound, split: split}, nil
 }
 
-// NewBasic returns an empty account by basic composition: epsilons add up, and deltas add up (Dwork,
-// Kenthapadi, McSherry, Mironov, Naor 2006). Runs with an epsilon-delta curve share the remaining delta
-// equally. The bound is also valid for adaptively chosen mechanisms.
+// NewBasic returns an empty account by basic composition (Dwork, Kenthapadi, McSherry, Mironov, Naor 2006).
+// Epsilons add up, and deltas add up. Runs with an epsilon-delta curve share the remaining delta equally. The
+// bound is also valid for adaptively chosen mechanisms.
 func NewBasic(rel accountant.Relation) (accountant.Accountant, error) {
 	return newComposition(rel, nil, func(rs []runs, _ float64) float64 { return basicEpsilon(rs) })
 }

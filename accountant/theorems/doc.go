@@ -4,10 +4,10 @@
 // [NewBasic], [NewAdvanced] and [NewOptimal] use only the (epsilon, delta) of each event. Their bounds are
 // valid for every mechanism, but ignore that large losses of Gaussian noise are improbable. [Concentrated]
 // accounts by zero-concentrated differential privacy, in closed form. [NewMoments] is the moments accountant
-// as published in 2016. All implement [accountant.Accountant]. They are for comparison, teaching and checks:
-// [accountant.RDP] and [accountant.PLD] are as tight or tighter for the events that they support.
+// as published in 2016. All implement [accountant.Accountant], for comparison, teaching and checks. For the
+// events that [accountant.RDP] and [accountant.PLD] support, their bounds are never looser.
 //
-// [NewStrongComposition] and [NewCentralLimit] return an [Estimator], whose results are not bounds.
+// [NewStrongComposition] and [NewCentralLimit] return an [Estimator]. The results are not bounds.
 //
 // # Guarantee
 //
@@ -16,6 +16,6 @@
 //
 // # Caveats
 //
-// Ledger charges and ledger checks do not use this package. Calibration does not use this package by
-// default. NewOptimal may take seconds for 10^8 different runs.
+// Ledger charges, ledger checks and, by default, calibration do not use this package. NewOptimal may take
+// seconds for 10^8 different runs.
 package theorems

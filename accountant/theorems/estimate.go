@@ -19,7 +19,7 @@ type Estimate struct {
 type Estimator interface {
 	// Compose adds count runs of e.
 	Compose(e accountant.Event, count int64) error
-	// Estimate returns an epsilon at delta in (0, 1) that may be too small.
+	// Estimate returns an epsilon at delta in (0, 1). The epsilon may be too small.
 	Estimate(delta float64) (Estimate, error)
 }
 
@@ -69,12 +69,13 @@ func (g *gaussianSteps) steps() []step {
 	return steps
 }
 
-// NewStrongComposition returns an empty estimate by strong composition. Abadi et al. 2016 compare the
-// moments accountant with strong composition (section 5.1). The classical Gaussian mechanism has epsilon_0
-// = sqrt(2 log(1.25/delta_0))/sigma. A sampled step costs (q epsilon_0, q delta_0). Advanced composition
-// (Dwork, Rothblum, Vadhan 2010) adds up the steps, with the best split of delta. Two formulas are not valid.
-// The true epsilon of a sampled step, log(1 + q(e^epsilon_0 - 1)), is larger than q epsilon_0. The formula
-// for epsilon_0 needs epsilon_0 below 1. The bound of NewAdvanced is valid.
+// NewStrongComposition returns an empty estimate by strong composition, as in Abadi et al. 2016 (section
+// 5.1). The classical Gaussian mechanism has epsilon_0 = sqrt(2 log(1.25/delta_0))/sigma. A step sampled with
+// probability q costs (q epsilon_0, q delta_0). Advanced composition (Dwork, Rothblum, Vadhan 2010) adds up
+// the steps, with the best split of delta.
+//
+// The formula for epsilon_0 is valid only if epsilon_0 is below 1. The true epsilon of a sampled step, log(1
+// + q(e^epsilon_0 - 1)), is larger than q epsilon_0. The bound of NewAdvanced is valid.
 func NewStrongComposition(rel accountant.Relation) (Estimator, error) {
 	const flaw = "published, not a valid step: linear amplification by sampling, classical Gaussian noise at epsilon above 1"
 	return newGaussianSteps(rel, flaw, func(steps []step, delta float64) (float64, error) {

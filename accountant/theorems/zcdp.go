@@ -9,11 +9,11 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Concentrated accounts by zero-concentrated differential privacy: a Rényi divergence of at most a*rho at
-// every order a (Bun, Steinke 2016), plus a failure probability. Under composition, rho and failure
-// probabilities add up. For Gaussian noise rho is exact. A pure mechanism has at most rho = eps tanh(eps/2)
-// (Steinke 2024), and an exponential mechanism at most eps^2/8 (Cesar, Rogers 2021). Sampling does not lower
-// rho, so sampled events are rejected.
+// Concentrated accounts by zero-concentrated differential privacy. The cost is a Rényi divergence of at most
+// a*rho at every order a (Bun, Steinke 2016), plus a failure probability. Under composition, rho and failure
+// probabilities add up. For Gaussian noise rho is exact. A pure mechanism has rho <= eps tanh(eps/2) (Steinke
+// 2024). An exponential mechanism has rho <= eps^2/8 (Cesar, Rogers 2021). Sampling does not lower rho, so
+// sampled events are rejected.
 type Concentrated struct {
 	relation   accountant.Relation
 	conversion accountant.Conversion
@@ -48,7 +48,7 @@ func (z *Concentrated) Compose(e accountant.Event, count int64) error {
 	return z.account.Compose(e, count)
 }
 
-// Rho returns the composed rho, and a bound on the probability that rho is not valid (failure).
+// Rho returns the composed rho. The result failure bounds the probability that rho is not valid.
 func (z *Concentrated) Rho() (rho, failure float64) {
 	runs := z.account.Runs()
 	for _, run := range runs {
@@ -132,7 +132,7 @@ func zcdpBest(rho, delta float64) (eps, order float64) {
 	return roundUp(math.Max(0, eps)), 1 + a1
 }
 
-// zcdpLogDelta minimises (a-1)(a rho - eps) + (a-1) log(1-1/a) - log a over real a > 1. Its derivative,
+// zcdpLogDelta minimises (a-1)(a rho - eps) + (a-1) log(1-1/a) - log a over real a > 1. The derivative,
 // (2a-1) rho - eps + log(1-1/a), grows with a.
 func zcdpLogDelta(rho, eps float64) (logDelta, order float64) {
 	t := mathx.Bisect(func(t float64) bool {

@@ -50,10 +50,10 @@ func (g Goal) Validate() error {
 var ErrNoPlan = errors.New("plan: no setting meets the goal")
 
 // Alternatives returns, for each mechanism, the best setting that meets the goal. Settings with more expected
-// correct answers come first. For Confident-GNMax it also returns the best settings at thresholds of 20, 40,
-// 60, 80 and 100 % of the votes. Noise is rounded upwards to the six significant digits that commands print.
-// If no setting meets the goal, the error matches [ErrNoPlan]. The search uses fast Rényi accounting. The
-// goal's accountant then determines the noise of the returned settings.
+// correct answers come first. For Confident-GNMax, the result also has the best settings at thresholds of 20,
+// 40, 60, 80 and 100 % of the votes. Noise is rounded upwards to the six significant digits that commands
+// print. If no setting meets the goal, the error matches [ErrNoPlan]. The search uses fast Rényi accounting,
+// but the goal's accountant determines the returned noise.
 func Alternatives(ctx context.Context, examples []Example, goal Goal) ([]Alternative, error) {
 	if err := goal.Validate(); err != nil {
 		return nil, err

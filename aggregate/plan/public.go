@@ -109,9 +109,9 @@ func (e *NoPlanError) Unwrap() error { return ErrNoPlan }
 
 // ForLabels returns the plan with the most correct labels. The plurality counts as correct. The plan reaches
 // MinAccuracy on simulated votes. If the true p.Share is p.LeastShare, the accuracy may be lower by up to
-// [ShareSlack]. The plan reaches MinLabels unless it asks all queries. The argument `budget` finds the least
-// noise that a ledger accepts. The plan's Epsilon is its cost on a new ledger, computed by the goal's
-// accountant. If no plan exists, the error is a *NoPlanError.
+// [ShareSlack]. The plan reaches MinLabels or asks all queries. The argument `budget` finds the least noise
+// that a ledger accepts. The plan's Epsilon is the cost on a new ledger, computed by the goal's accountant.
+// If no plan exists, the error is a *NoPlanError.
 func ForLabels(ctx context.Context, p Public, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
 	if err := goal.Validate(); err != nil {
 		return Alternative{}, err

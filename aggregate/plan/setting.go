@@ -20,7 +20,7 @@ const (
 	exponential = "exponential"
 )
 
-// Plannable reports whether plans support d: each answer must depend only on the votes of its query.
+// Plannable reports whether plans support d. Each answer must depend only on the votes of its query.
 func Plannable(d aggregate.Description) bool { return !d.Predicts && !d.Distances }
 
 // Alternative is a setting with its privacy cost and its expected labels.

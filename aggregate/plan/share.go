@@ -70,8 +70,8 @@ func (c cases) share() float64 {
 	return votes / float64(len(c.largest)) / float64(c.teachers)
 }
 
-// split returns votes. On each query, the largest class has the fraction f of the votes, with f = 1 or
-// f = split. The mean of f over the queries is about the argument `share`.
+// split returns votes. On some queries the largest class has all votes, on the others the fraction `split`.
+// The mean fraction is about `share`.
 func (p Public) split(share, split float64) (cases, error) {
 	const queries = 100
 	unanimous := queries

@@ -229,10 +229,10 @@ func CountVotes(s beam.Scope, p Poll, votes beam.PCollection) Counts {
 }
 
 // CheckVotes makes the pipeline fail if votes are invalid or if two teachers have equal votes on all queries.
-// Equal votes are accepted if they are constant or if chance can explain them. A vote is invalid if its
-// query, teacher or class is outside the poll. A second vote of a teacher on a query is also invalid. The
-// error contains teachers, a query and the number of invalid votes, so it is as secret as the votes.
-// [WriteCounts] calls CheckVotes.
+// Equal votes are accepted if constant or explained by chance. A vote is invalid if its query, teacher or
+// class is outside the poll. A second vote of a teacher on a query is also invalid. The error contains
+// teachers, a query and the number of invalid votes. The error is as secret as the votes. [WriteCounts] calls
+// CheckVotes.
 func CheckVotes(s beam.Scope, c Counts) {
 	beam.ParDo0(s.Scope("CheckVotes"), checkFn, c.report)
 }

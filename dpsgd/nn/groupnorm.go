@@ -9,8 +9,8 @@ import (
 )
 
 // GroupNorm normalises groups of consecutive channels over all positions of one example, to mean zero and
-// variance one. Then it scales and shifts every channel (Wu and He 2018). The tensors of GroupNorm are the
-// scales and the shifts. DP-SGD forbids layers that mix examples, such as batch normalisation.
+// variance one. Then GroupNorm scales and shifts every channel (Wu and He 2018). The tensors are the scales
+// and the shifts. DP-SGD forbids layers that mix examples, such as batch normalisation.
 type GroupNorm struct {
 	Groups int // must divide the number of channels
 }

@@ -214,8 +214,8 @@ func (m *Model) Save(w io.Writer) error {
 	return nil
 }
 
-// Load reads exactly one model file of [Model.Save] from r. A file that is damaged, has another architecture
-// or has a parameter that is not finite is an error.
+// Load reads exactly one model file of [Model.Save] from r. Load fails if the file is damaged, has another
+// architecture or has a parameter that is not finite.
 func (m *Model) Load(r io.Reader) error {
 	head := m.head()
 	b := make([]byte, len(head)+4*len(m.parameters)+sha256.Size)

@@ -55,7 +55,6 @@ var methods = []method{
 	{"log-probabilities, colder", clipped(.25, false), false},
 }
 
-// clipped returns a function that makes a mechanism on log-probabilities (see tokens.Clipped).
 func clipped(temperature float64, appears bool) func(float64, int) (tokens.Mechanism, error) {
 	return func(noise float64, n int) (tokens.Mechanism, error) {
 		return tokens.NewClipped(tokens.ClippedConfig{Clip: 1 / noise, Steps: steps, Teachers: teachers, Temperature: temperature,

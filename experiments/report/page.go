@@ -86,11 +86,10 @@ func constantWords(r *experiments.Result) string {
 	return fmt.Sprintf(" Always naming the most frequent class of the test rows: %s %%.", percent(r.Rows[0].ConstantAccuracy))
 }
 
-// Write writes results.json, results.csv, the figures as SVG, report.html and, for each private method,
-// accounts/METHOD.json for `pate account`. Files go to the subfolders public and private of dir (see package
-// results). Each file is written atomically, and states if it is not releasable. In a seeded run, the names
-// of accounts begin with "seeded-". Running times are in the folder private. The argument `repeat` is the
-// command line that repeats the run.
+// Write writes results.json, results.csv, report.html and the figures as SVG. For each private method, Write
+// also writes accounts/METHOD.json for `pate account`. Files go to the subfolders public and private of dir
+// (see package results). Each file is written atomically, and states if it is not releasable. The argument
+// `repeat` is the command line that repeats the run.
 func Write(dir string, r *experiments.Result, repeat string) error {
 	folder, times := results.Folder(dir), make([]float64, len(r.Rows))
 	for i, row := range r.Rows {

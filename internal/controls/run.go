@@ -15,8 +15,8 @@ import (
 
 type Options struct {
 	Key rng.Key // source of all randomness; rng.SeedKey makes an audit repeatable
-	// Alpha bounds the probability that at least one true claim is refuted. It is divided equally among the
-	// random audits.
+	// Alpha bounds the probability that at least one true claim is refuted. The random audits share Alpha
+	// equally.
 	Alpha float64
 	// Delta is the delta for privacy profiles. The default is 0.01 for [ByRuns], 1e-5 for [ByLaw] and 1e-8
 	// for [ByCanaries].

@@ -16,7 +16,7 @@ const (
 	addRun   = 48
 	addDepth = 5 * addRun
 	dotRun   = 1024
-	// Products with at most dotCols columns, of length dotFrom or more, are computed as inner products.
+	// dotFrom is the least length at which products with at most dotCols columns are inner products.
 	dotFrom       = 32
 	dotCols       = 16
 	packedDotCols = 12

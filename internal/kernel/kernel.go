@@ -140,8 +140,8 @@ func MaxTaps[T Float](best []T, winner []uint8, x []T, taps []int) {
 	}
 }
 
-// AddToTaps is the gradient of MaxTaps. It adds src[c] to dst[c+taps[winner[c]]] for every c, in ascending
-// order. The taps must be in ascending order.
+// AddToTaps is the gradient of MaxTaps. For ascending c, AddToTaps adds src[c] to dst[c+taps[winner[c]]]. The
+// taps must be in ascending order.
 func AddToTaps[T Float](dst []T, winner []uint8, src []T, taps []int) {
 	checkTaps(len(src), winner, dst, taps)
 	done := whole[T](len(src), 8)

@@ -247,8 +247,8 @@ type Groups struct {
 	srcSize, dstSize int // smallest lengths of the slices
 }
 
-// GroupInputs holds one of the two products of a group. The field In has the places of the inputs, and may be
-// empty. Weights[4j+i] is the weight of input j in result i.
+// GroupInputs holds the inputs of one product of a group. In has the places of the inputs, and may be empty.
+// Weights[4j+i] is the weight of input j in result i.
 type GroupInputs struct {
 	In      []int
 	Weights []float32

@@ -90,8 +90,7 @@ func misprintedDrift(epsilon, k, delta float64) float64 {
 // noDrift returns the epsilon of advanced composition without the term for the expected privacy loss.
 func noDrift(epsilon, k, delta float64) float64 { return epsilon * math.Sqrt(2*k*math.Log(1/delta)) }
 
-// Paid reserves the event e on a new ledger with a huge budget, because mechanisms run only with a
-// reservation.
+// Paid reserves e on a new ledger with a huge budget, because mechanisms need a reservation.
 func Paid(e accountant.Event, relation accountant.Relation) (*ledger.Reservation, error) {
 	budget, err := ledger.New(ledger.Config{
 		Unit: "record", Relation: relation, Epsilon: 1e300, Delta: math.Nextafter(1, 0), Orders: []float64{2}, Noise: ledger.SeededNoise,

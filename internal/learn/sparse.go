@@ -151,8 +151,8 @@ func allBelow(law svt.Law, value float64, k int) float64 {
 	return valid(p, err)
 }
 
-// Broken is an incorrect sparse vector mechanism. Between the inputs Here and There, the privacy loss is
-// above the epsilon Claimed.
+// Broken is an incorrect sparse vector mechanism. For the inputs Here and There, the privacy loss exceeds the
+// epsilon Claimed.
 type Broken struct {
 	Law         svt.Law
 	Here, There []float64

@@ -7,8 +7,8 @@ import (
 
 // FFT transforms real sequences of length N = 4 2^a 3^b 5^c. Concurrent use is not safe.
 //
-// A sequence x is stored as N/2 complex numbers x_{2j} + i x_{2j+1} and one unused element. The transform of
-// the sequence has N/2+1 frequencies.
+// A sequence x is stored as N/2 complex numbers x_{2j} + i x_{2j+1} and one unused element. The transform has
+// N/2+1 frequencies.
 type FFT struct {
 	n       int
 	roots   []complex128 // e^{-2 pi i k/N}, k < N/2

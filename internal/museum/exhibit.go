@@ -21,7 +21,7 @@ type Exhibit struct {
 	Inputs  string  // two neighbouring inputs
 	Epsilon float64 // claimed, at Delta
 	Delta   float64
-	// FoundEpsilon is the least epsilon at Delta on these inputs, or 0 if no epsilon holds.
+	// FoundEpsilon is the least epsilon at Delta on these inputs, or 0 if none exists.
 	FoundEpsilon float64
 	FoundDelta   float64 // least delta at Epsilon, if FoundEpsilon is 0
 	Rare         bool    // the evidence is too rare for sampling

@@ -33,7 +33,7 @@ type File struct {
 	SHA256   string // of the unpacked bytes
 }
 
-// All returns the data sets. A new data set belongs in this list.
+// All returns the data sets.
 func All() []Named {
 	return []Named{
 		mnist,
@@ -104,8 +104,8 @@ func Names() []string {
 
 func Images(name string) bool { return name == "mnist" || name == "fashion-mnist" }
 
-// Open opens the set named `where`, or calls [dataset.Open] if no set has this name. If files of a set are
-// missing, the error is a [*fault.Error] that contains the installation command and wraps [fs.ErrNotExist].
+// Open opens the set named `where`, or calls [dataset.Open] if no set has this name. If files of the set are
+// missing, the error is a [*fault.Error] with the installation command, and wraps [fs.ErrNotExist].
 func Open(where string, opt dataset.Options) (dataset.Data, error) {
 	all := All()
 	i := slices.IndexFunc(all, func(n Named) bool { return n.Name == where })

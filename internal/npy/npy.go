@@ -227,7 +227,7 @@ func Floats(dst []float64, raw []byte, size int) {
 	}
 }
 
-// SwapBytes reverses the byte order of each element in raw. The argument `size` is an element's byte count.
+// SwapBytes reverses the byte order of each element in raw. An element has `size` bytes.
 func SwapBytes(raw []byte, size int) {
 	for ; len(raw) >= size; raw = raw[size:] {
 		slices.Reverse(raw[:size])

@@ -107,8 +107,8 @@ func Open(ctx context.Context, path string, key rng.Key, draws Answerer, warn fu
 func (e *Engine) Counts() Counts { return *e.now.Load() }
 
 // Ask answers questions, and returns when the answers are on disk. Ask returns an error if the queue is full,
-// if the engine has stopped, or if ctx ends. After ctx ends, the engine may still write the answers. A later
-// Ask of the same questions returns them.
+// the engine has stopped, or ctx ends. After ctx ends, the engine may still write the answers. A later Ask of
+// the same questions returns these answers.
 func (e *Engine) Ask(ctx context.Context, questions []*Question) ([]Reply, error) {
 	if len(questions) == 0 {
 		return nil, nil
@@ -178,7 +178,7 @@ func (e *Engine) work() {
 	}
 }
 
-// answer answers a batch of requests after all their new answers are on disk.
+// answer answers a batch of requests after writing all new answers to disk.
 func (e *Engine) answer(batch []*job) {
 	var fresh []*Question
 	places := map[string]int{} // of fresh questions

@@ -44,7 +44,7 @@ const (
 	mostMore     = 1 << 20 // bytes of further data of a record
 )
 
-// sources[i] is the source of an answer that a record stores as i.
+// sources lists the sources of answers. A record stores an index into sources.
 var sources = []tokens.Source{tokens.Vote, tokens.Public, tokens.Declined}
 
 type journal struct {

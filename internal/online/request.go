@@ -207,7 +207,6 @@ func (r *request) query() error {
 	return err
 }
 
-// scalar reads a string, or a whole number as its digits.
 func (r *request) scalar(most int64) ([]byte, error) {
 	if r.peek() == '"' {
 		return r.quoted()
@@ -224,7 +223,6 @@ func (r *request) token() (int, error) {
 	return r.find(name)
 }
 
-// find returns the token of a name in the request.
 func (r *request) find(name []byte) (int, error) {
 	if r.Classes != nil {
 		if token, ok := r.tokens[string(name)]; ok {

@@ -76,8 +76,8 @@ func (v *Voters) check(t quota.Terms) error {
 	return err
 }
 
-// checkUnits writes hashes of the units to the file at path if `recorded` is false. If `recorded` is true,
-// the run was started before: checkUnits returns an error if a unit is new or was changed.
+// checkUnits writes hashes of the units to the file at path if `recorded` is false. Otherwise checkUnits
+// returns an error if a unit is new or was changed.
 func (v *Voters) checkUnits(path string, key rng.Key, recorded bool) error {
 	now, err := quota.Units(key, v.private)
 	if err != nil {

@@ -33,7 +33,7 @@ type Terms struct {
 	Rows     *Rows   `json:"rows,omitempty"` // of the mechanism Quota
 }
 
-// Rows names the two files of the mechanism Quota, and their columns. Public rows resemble the questions.
+// Rows names the files and columns of the mechanism Quota. Public rows resemble the questions.
 type Rows struct {
 	Private string `json:"private"` // absolute path, as Public
 	Public  string `json:"public"`
@@ -46,7 +46,7 @@ type Rows struct {
 // Config describes a run that answers questions one at a time.
 type Config struct {
 	Out string // folder of the run
-	// Voters reads the rows of the mechanism Quota. It is nil for other mechanisms.
+	// Voters reads the rows of the mechanism Quota; nil for other mechanisms.
 	Voters  func() (*Voters, error)
 	Terms   Terms
 	Ledger  run.File // its Path is set if Terms.Ledger is

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// scanner reads the JSON of one request. It refuses everything that RFC 8259 refuses, and invalid UTF-8.
+// scanner reads the JSON of one request. Invalid JSON (RFC 8259) and invalid UTF-8 are refused.
 type scanner struct {
 	text []byte
 	at   int

@@ -163,7 +163,6 @@ func (s Settings) mechanism() (tokens.Mechanism, error) {
 	return m.(described).Mechanism, nil
 }
 
-// start returns an answerer. The argument `r` reserves the event of s.
 func (s Settings) start(r *ledger.Reservation, key rng.Key) (Answerer, error) {
 	m, err := s.mechanism()
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 )
 
-// Each calls f(worker, i) for all 0 <= i < n and returns after all calls. It uses min(workers, n)
-// goroutines, where workers = 0 stands for GOMAXPROCS. Calls with equal `worker`, the index of a goroutine,
-// are sequential. If min(workers, n) is 1, all calls run in the caller's goroutine, with ascending i.
+// Each calls f(worker, i) for all 0 <= i < n and returns after all calls. The calls use min(workers, n)
+// goroutines, where workers = 0 means GOMAXPROCS. Calls with the same goroutine index `worker` are
+// sequential. If min(workers, n) is 1, all calls run in the caller's goroutine, with ascending i.
 func Each(workers, n int, f func(worker, i int)) {
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)

@@ -64,7 +64,7 @@ func (d *drawn) close() error {
 	return d.session.Close()
 }
 
-// readRows reads all rows. A pool that is not drawn yet has only a schema, from declared ranges.
+// readRows reads all rows. If there are no public rows, the schema comes from declared ranges.
 func (j *job) readRows(ctx context.Context) (err error) {
 	if j.Pool == PoolRows {
 		_, err = j.public()

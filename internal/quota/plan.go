@@ -19,11 +19,11 @@ type Terms struct {
 	Radius    float64 `json:"radius,omitempty"` // of all questions; 0: by the nearest public rows
 }
 
-// These parameters were chosen on abalone, satellite and waveform. With n units, T questions and k votes
-// per unit, a question has at most nk/T votes on average. Let c be the noise for k = 1, so the noise for
-// k votes is c·sqrt(k). Choose sets k to min(max(fewest, K), widest·T/classes, MostVotes), rounded up. The
-// number K solves nK/T = signal·c·sqrt(K). With more votes per unit, farther units vote, often for another
-// class. Labels with nk/T < futile·c·sqrt(k) are hardly better than random.
+// These parameters were chosen on the data sets abalone, satellite and waveform. With n units, T questions
+// and k votes per unit, a question has at most nk/T votes on average. The noise for k votes is c·sqrt(k),
+// where c is the noise for one vote. Let K solve nK/T = signal·c·sqrt(K). Choose sets k to min(max(fewest,
+// K), widest·T/classes, MostVotes), rounded up. A larger k lets farther units vote, often for another class.
+// Labels with nk/T < futile·c·sqrt(k) are hardly better than random.
 const (
 	signal = 12
 	fewest = 8

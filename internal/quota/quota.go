@@ -44,8 +44,8 @@ func New(cfg Config) (*Mechanism, error) {
 	return &Mechanism{cfg, noise}, nil
 }
 
-// Event returns the event of all questions together, for any number of questions. Neighbours differ by one
-// added or removed unit.
+// Event returns one event that covers any number of questions. Neighbours differ by one added or removed
+// unit.
 func (m *Mechanism) Event() accountant.Event {
 	return event(m.noise.Sigma(), m.cfg.Votes)
 }

@@ -279,8 +279,7 @@ func (f Folder) KeepTimes(all float64, rows []float64) error {
 	return nil
 }
 
-// Times returns the running times that KeepTimes stored, or zeros if they are missing or have another number
-// of rows.
+// Times returns the running times from KeepTimes, or zeros if none are stored for this number of rows.
 func (f Folder) Times(rows int) (all float64, of []float64, err error) {
 	none := make([]float64, rows)
 	text, err := os.ReadFile(f.Private(timesFile))

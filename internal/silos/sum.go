@@ -63,7 +63,7 @@ func Add(paths []string) (*Sum, error) {
 	return s, nil
 }
 
-// Plus adds the counts of another silo, whose terms must be the same.
+// Plus adds the counts of another silo with the same Terms.
 func (c *Counts) Plus(other *Counts) error {
 	if c.differences(other.Terms) != nil || len(c.Cells) != len(other.Cells) {
 		return errors.New("has other terms than the silo before")

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 )
 
-// Main runs the tests of a package and returns the exit code. Temporary files and state are in a new folder,
-// in memory if possible, because tests sync thousands of files.
+// Main runs the tests of a package and returns the exit code. Tests sync thousands of files, so temporary
+// files and state are in a new folder, in memory if possible.
 func Main(m interface{ Run() int }) int {
 	dir := Must(os.MkdirTemp(memoryFolder(), "pate-test-"))
 	defer os.RemoveAll(dir)

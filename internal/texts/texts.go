@@ -109,7 +109,7 @@ func (s *Space) index() {
 func (s *Space) Dim() int   { return s.dim }
 func (s *Space) Words() int { return len(s.words) }
 
-// weigh returns the known words of a text in ascending order, with weights (1 + ln(count))*idf, scaled to
+// weigh returns the known words of a text in ascending order. The weights (1 + ln(count))*idf are scaled to
 // length 1.
 func (s *Space) weigh(text string) []entry {
 	count := map[int]int{}

@@ -132,8 +132,8 @@ type Mechanism interface {
 	Event() accountant.Event
 	// Left returns what remains of the caps after the answers of s.
 	Left(s State) Left
-	// Start begins to answer with the noise of key. Derive the key from the run and from the ledger entry,
-	// and from the batch of teachers if there are several. Several sessions with one key give equal answers.
+	// Start begins to answer with the noise of key. Sessions with equal keys give equal answers. Derive the
+	// key from the run, the ledger entry and any batch of teachers.
 	Start(key rng.Key) Session
 }
 

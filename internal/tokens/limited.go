@@ -18,8 +18,8 @@ type LimitedConfig struct {
 	Domain  int     // number of tokens with the most votes that may be answered; [1, 2^16]
 	Margin  int64   // of the threshold above the next count, in votes; [1, 2^40]
 	Queries int64   // cap on queries; the whole cap is charged; [1, 2^53]
-	// Appears states that a record can only add or remove a vote: without the record, its teacher abstains.
-	// Appears requires the relation [accountant.AddRemove]. By default a record can move a vote.
+	// Appears states that a teacher abstains without the record, so a record only adds or removes a vote.
+	// Appears requires [accountant.AddRemove]. By default a record can move a vote.
 	Appears bool
 }
 
@@ -39,7 +39,7 @@ func (cfg LimitedConfig) MarginFor(delta float64) int64 {
 	return max(1, cfg.Margin)
 }
 
-// moved returns the largest change, by one record, of the difference between two counts.
+// moved returns the largest change that one record makes to a difference of two counts.
 func (cfg LimitedConfig) moved() int64 {
 	if cfg.Appears {
 		return 1

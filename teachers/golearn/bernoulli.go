@@ -13,8 +13,8 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// BernoulliNB is naive Bayes on binary features with Laplace smoothing. The prior is the class frequencies of
-// the training data.
+// BernoulliNB is naive Bayes on binary features with Laplace smoothing. The class frequencies of the training
+// data are the prior.
 type BernoulliNB struct {
 	Threshold float64 // a feature is present if it exceeds this public constant, in feature units; may be 0
 	Pool      Pooling // applied before the threshold

@@ -20,9 +20,8 @@ import (
 )
 
 // BaggedID3 is a majority vote of ID3 trees. Each tree uses a bootstrap sample and 4·Features random features
-// (random subspaces, Ho 1998). The time to train a tree grows with the square of its number of features.
-// Each node tries a random subset of size Features. Threshold makes features binary, because golearn would
-// split constant numeric features forever.
+// (random subspaces, Ho 1998). Each node tries a random subset of size Features. Threshold makes features
+// binary, because golearn would split constant numeric features forever.
 type BaggedID3 struct {
 	Threshold float64 // a feature is present if it exceeds this public constant, in feature units; may be 0
 	Pool      Pooling // applied before the threshold

@@ -41,7 +41,7 @@ type Config struct {
 	// Predictions is the path of a CSV file for the mechanism "interactive". The file must be computed only
 	// from public data. The file has a line per query of the votes file, with a probability for each class.
 	Predictions string
-	// Seed, if not nil, makes a repeatable experiment, whose labels must not be released.
+	// Seed, if not nil, makes the experiment repeatable. The labels must then not be released.
 	Seed *uint64
 	// Each, if not nil, is called with every answer, also for a complete run. A declined query has class -1.
 	Each func(query uint64, class int)

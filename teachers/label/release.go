@@ -150,7 +150,7 @@ func (c Config) planned(ctx context.Context, before *run.Before, runs []recorded
 	return c, err
 }
 
-// On plans a new run of at most the given number of queries within the ledger's remaining budget.
+// On plans a new run of at most `queries` queries within the remaining budget of the ledger.
 func (p Planning) On(ctx context.Context, before *run.Before, queries int) (plan.Alternative, error) {
 	p.prepare(before, queries)
 	a, err := plan.ForLabels(ctx, p.Public, p.Goal, func(event func(noise float64) (accountant.Event, error)) (float64, error) {

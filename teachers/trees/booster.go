@@ -60,9 +60,9 @@ func (l Booster) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.Rand)
 	})
 }
 
-// booster is a fitted Booster. It has one logit for each class in the training data. With two classes, it
-// has a single logit: the log odds of the second class. The output of tree t is added to the logit with
-// index t modulo the number of logits.
+// booster is a fitted Booster. With two classes in the training data, booster has one logit: the log odds of
+// the second class. With more classes, each class has a logit. Tree t adds its output to the logit with index
+// t modulo the number of logits.
 type booster struct {
 	ensemble
 	prior []float32 // one value for each logit

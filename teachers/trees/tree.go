@@ -18,7 +18,7 @@ type node struct {
 
 const leaf = -1
 
-// router sends rows to the leaves of trees. It reads each node once for all its rows.
+// router sends rows to the leaves of trees, and reads each node once.
 type router struct {
 	columns     teachers.Matrix // a row for each column of the data
 	rows, spare []int32
@@ -82,8 +82,7 @@ type ensemble struct {
 	score func(scores, x teachers.Matrix) // writes one score for each class present
 }
 
-// blockRows bounds the rows that are scored at once. With a power of 2, columns would compete for cache
-// lines.
+// blockRows bounds the rows scored at once. A power of 2 would make columns compete for cache lines.
 const blockRows = 2000
 
 // fit validates the data, puts the values into bins, and calls grow to add the trees. The model m embeds e.

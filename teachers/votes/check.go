@@ -32,11 +32,11 @@ type Report struct {
 	Constant   []int   // teachers who voted on at least two queries, always for the same class
 	Duplicates [][]int // groups of teachers with equal votes, without silent and constant teachers
 	// ChanceDuplicates is the expected number of pairs of independent teachers with equal votes. Above
-	// MaxChance, equal teachers are no sign of a fault.
+	// MaxChance, equal votes are no sign of a fault.
 	ChanceDuplicates float64
 }
 
-// MaxChance is the largest ChanceDuplicates for which teachers with equal votes are a fault.
+// MaxChance is the largest ChanceDuplicates at which equal votes count as a fault.
 const MaxChance = 1e-3
 
 type checker struct {

@@ -22,10 +22,10 @@ type CountsFiles struct {
 	add     bool
 }
 
-// OpenCounts opens files of counts by path or pattern, sorted bytewise by name, and reads each file once.
-// The options apply to each file, but opt.Teachers counts the teachers of all files. If add is false, the
-// files hold consecutive queries to the same teachers. If add is true, they hold the same queries to
-// different teachers, such as silos. Equal files are then refused, because they may come from one silo.
+// OpenCounts opens files of counts by path or pattern, sorted bytewise by name, and reads each file once. The
+// options apply to each file, but opt.Teachers is for all files. If add is false, the files hold consecutive
+// queries to the same teachers. If add is true, the files hold the same queries to different teachers, such
+// as silos. Equal files are then refused, because one silo may have made both.
 func OpenCounts(ctx context.Context, paths []string, opt Options, add bool) (*CountsFiles, error) {
 	if !opt.Counts || opt.Teachers == 0 || opt.From != 0 || opt.To != 0 {
 		return nil, errors.New("votes: several files of counts need Counts, Teachers and all queries")

@@ -181,8 +181,8 @@ const Stdin = "-"
 
 const stdinName = "standard input"
 
-// Spool holds votes from a pipe in a temporary file, because votes are read several times. Only the owner
-// can read the file. It has no name if the system supports unnamed files.
+// Spool holds votes from a pipe in a temporary file, because votes are read several times. Only the owner can
+// read the file. If the system supports unnamed files, the file has no name.
 type Spool struct {
 	file  *os.File
 	info  os.FileInfo

@@ -226,13 +226,12 @@ func (s *Source) Total() int   { return s.shape.rows }
 // file.
 func (s *Source) Range() (from, to int) { return s.from, s.to }
 
-// Teachers returns the number of teachers, or 0 for counts without a stated number.
+// Teachers returns the number of teachers, or 0 if the number is not stated.
 func (s *Source) Teachers() int { return s.teachers }
 func (s *Source) Classes() int  { return s.classes }
 
-// ClassNames returns the class names for released labels. They are Options.ClassNames, if set. Otherwise, if
-// Options.FirstClass is not 0, they are the class numbers in the votes file, from FirstClass upwards.
-// Otherwise the result is nil.
+// ClassNames returns Options.ClassNames or, by default, the class numbers in the votes file, from
+// Options.FirstClass upwards. If ClassNames is nil and FirstClass is 0, the result is nil.
 func (s *Source) ClassNames() []string {
 	if s.opt.ClassNames == nil && s.opt.FirstClass == 0 {
 		return nil

@@ -213,8 +213,7 @@ func (q *query) fit(c *convolver, budget *float64, up bool) (*profile, error) {
 	return nil, nil
 }
 
-// Delta bounds the delta of the sum at the given epsilon. The delta of a sum is the larger delta of the
-// directions (P, Q) and (Q, P).
+// Delta bounds the delta of the sum at the given epsilon, for the worse of the directions (P, Q) and (Q, P).
 func (m *Composer) Delta(ctx context.Context, s *Sum, epsilon float64) (Interval, error) {
 	if len(s.pairs.Keys) == 0 {
 		return gaussianDelta(s.mu2, epsilon), nil

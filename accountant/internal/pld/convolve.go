@@ -49,8 +49,8 @@ func (c *convolver) spend(points int) error {
 	return nil
 }
 
-// chernoffWindow returns a window of lattice indices. The sum of the factors has a tilted mass of at most
-// e^logOutside on either side of the window.
+// chernoffWindow returns a window of lattice indices. On either side of the window, the tilted mass of the
+// factors' sum is at most e^logOutside.
 func chernoffWindow(factors []factor, logOutside float64) (lo, hi int) {
 	// Chernoff's bound holds for any exponent. The search for it uses shorter, approximate distributions.
 	mean, variance := 0.0, 0.0
@@ -106,7 +106,7 @@ func chernoffWindow(factors []factor, logOutside float64) (lo, hi int) {
 	return lo, hi
 }
 
-// convolve returns the distribution of the sum of independent losses on a common lattice step.
+// convolve returns the distribution of a sum of independent losses. All losses share one lattice step.
 func (c *convolver) convolve(blocks int64, factors ...factor) (*tilted, error) {
 	// The argument blocks is the number of such sums in the composition. The Fourier transform of every
 	// factor is raised to its power. Two errors are added to the errors of the factors.

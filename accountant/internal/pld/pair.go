@@ -57,7 +57,7 @@ func BoundedRange(epsilon float64) Pair { return Pair{pairRange, epsilon, 0, 0} 
 // Response returns the pair of randomised response, which dominates every epsilon-DP mechanism.
 func Response(epsilon float64) Pair { return Pair{pairResponse, epsilon, 0, 0} }
 
-// Kary returns the pair of randomised response among at least two categories, under replace-one.
+// Kary returns the replace-one pair of randomised response with at least two categories.
 func Kary(epsilon float64, categories int64) Pair {
 	if categories == 2 {
 		return Response(epsilon)
@@ -70,7 +70,7 @@ func DiscreteLaplace(scale float64, sensitivity int64) Pair {
 	return Pair{pairDiscreteLaplace, scale, float64(sensitivity), 0}
 }
 
-// DiscreteGaussian returns the pair of discrete Gaussian noise on coordinates of sensitivity 1 each. The
+// DiscreteGaussian returns the pair of discrete Gaussian noise with sensitivity 1 in each coordinate. The
 // product 80 sigma must not exceed MaxAtoms.
 func DiscreteGaussian(sigma float64, coordinates int64) Pair {
 	if coordinates == 0 {
@@ -105,8 +105,8 @@ func (p Pair) tooPlain() bool {
 	return p.b < LeastAllocated || p.b > maxSeveralNoise || p.a > maxSeveral
 }
 
-// OnPoissonSample returns ((1-q)Q + qP, Q) for the pair (P, Q) of one run without sampling (Zhu, Dong, Wang
-// 2022, Theorem 11). (P, Q) must be the pair of additive noise or of a randomised response.
+// OnPoissonSample returns ((1-q)Q + qP, Q), where p is the pair (P, Q) without sampling (Zhu, Dong, Wang
+// 2022, Theorem 11). The pair p must belong to additive noise or a randomised response.
 func (p Pair) OnPoissonSample(q float64) Pair {
 	if p.kind == pairLaplace {
 		return Pair{pairSampledLaplace, q, p.a, 0}

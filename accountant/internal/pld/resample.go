@@ -80,7 +80,7 @@ type mixing struct {
 	ahead  float64
 }
 
-// share computes, for each output, the part of the mass that the output keeps.
+// share computes the part of the mass that each output keeps.
 func share(mixes []mixing, points []mergedOutput) {
 	// Adjacent outputs take the rest:
 	//

@@ -254,7 +254,7 @@ func (f *term) law(p []float64, lambda float64) *tilted {
 // Apart from the errors of t, the ratio of a true mass and p e^(logM - lambda loss) is at most e^slack in
 // either direction.
 
-// tiltedSum is the distribution of the sum of all terms under one tilt.
+// tiltedSum is the distribution of the sum of all terms, tilted by lambda.
 type tiltedSum struct {
 	t             *tilted
 	lambda, slack float64

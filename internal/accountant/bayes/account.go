@@ -267,12 +267,12 @@ func (c Config) failures() float64 { return float64(len(c.Orders)) * float64(c.S
 type Estimator int
 
 const (
-	// Bernstein is the empirical Bernstein bound of Maurer, Pontil 2009, Theorem 4. For bounded distances, it
-	// is below the true mean with probability at most f = Failure:
+	// Bernstein is the empirical Bernstein bound of Maurer, Pontil 2009, Theorem 4:
 	//
 	//	mean + sqrt(2 V ln(2/f)/m) + 7 R ln(2/f)/(3 (m-1))
 	//
-	// The sample has m values e^(T K(d)), with sample variance V and upper bound R = e^(T K(Bound)).
+	// The m values e^(T K(d)) have sample variance V and upper bound R = e^(T K(Bound)). For bounded
+	// distances, the bound is below the true mean with probability at most f = Failure.
 	Bernstein Estimator = iota
 	// StudentT is the estimator of the paper, with the factor T, which its equation 14 omits:
 	//

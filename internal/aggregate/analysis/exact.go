@@ -11,8 +11,8 @@ import (
 
 type noise interface {
 	log(x float64) (cdf, density float64)
-	// nodes returns points and weights for integrals of a density times k-1 distribution functions, centred
-	// in [low, high].
+	// nodes returns points and weights to integrate a density times k-1 distribution functions, centred in
+	// [low, high].
 	nodes(low, high, k int) (x, weight []float64)
 }
 
@@ -82,8 +82,8 @@ type laws interface {
 	// cover prepares tables for a histogram. If all histograms are covered first, results do not depend on
 	// the order of visits.
 	cover(t tally)
-	// visit calls f with the log probabilities of the classes on counts, and on every neighbour with one
-	// moved vote. The function f must not store the slices.
+	// visit calls f with the log probabilities of the classes, for counts and every neighbour with one moved
+	// vote. The function f must not store the slices.
 	visit(counts []int, f func(law []float64, counts []int)) error
 	threshold(largest int, threshold, sigma float64) (logPass, logFail float64)
 }

@@ -157,7 +157,7 @@ func (l *localCost) shifted(logQ, by float64) float64 {
 	return math.Min(0, l.logTail(logQuantile(logQ-math.Log(l.others))+by))
 }
 
-// change bounds how much one moved vote changes the cost of a query with q = e^logQ.
+// change bounds the effect of one moved vote on the cost of a query with q = e^logQ.
 func (l *localCost) change(logQ float64) float64 {
 	// Between q1 and q0 the bound is a constant, the plateau. Under C5 and C6 the plateau is an upper bound
 	// for every q.
@@ -287,8 +287,8 @@ func thresholdProfile(dst []float64, largest, n int, threshold, sigma, a float64
 	}
 }
 
-// logQuantile returns the z with log P[N(0,1) > z] = logP < 0, by Newton's method. The logarithm is concave
-// in z, so the steps converge from one side.
+// logQuantile returns the z with log P[N(0,1) > z] = logP < 0. Newton's steps converge from one side, because
+// the logarithm is concave in z.
 func logQuantile(logP float64) float64 {
 	z := 0.0
 	switch {

@@ -13,8 +13,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Mechanism describes the noise of the analysed mechanism: GNMax (Papernot et al. 2018, section 4.1),
-// Confident-GNMax (Algorithm 1) or LNMax (Papernot et al. 2017).
+// Mechanism describes the noise of the analysed mechanism: GNMax, Confident-GNMax (Papernot et al. 2018,
+// section 4.1 and Algorithm 1) or LNMax (Papernot et al. 2017).
 type Mechanism struct {
 	Laplace           bool    // LNMax: the noise on the counts is Laplace instead of Gaussian
 	Noise             float64 // scale or standard deviation of the noise on the counts, in votes
@@ -165,7 +165,7 @@ func (m Mechanism) claim(ctx context.Context, queries, answers int, delta float6
 	return &c, nil
 }
 
-// lnmaxWorst returns the published bound at order a on one LNMax query with any votes.
+// lnmaxWorst returns the published bound on the divergence of any LNMax query at order a.
 func lnmaxWorst(scale, a float64) float64 {
 	// A 2/scale-differentially private mechanism has a divergence of at most min(2/scale, 2 a/scale^2) (Bun,
 	// Steinke 2016).

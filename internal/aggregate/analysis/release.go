@@ -205,7 +205,8 @@ type Released struct {
 	Epsilon float64
 	// TooLow bounds the probability that Cost is below the true cost.
 	TooLow float64
-	// Releasable reports whether the noise is secret. Otherwise the fields must not be released.
+	// Releasable reports whether the noise is secret. If Releasable is false, the fields must not be
+	// released.
 	Releasable bool
 }
 

@@ -297,8 +297,7 @@ func (s spent) convert(orders []float64, delta float64, rule accountant.Conversi
 	return epsilon, order, nil
 }
 
-// DefaultOrders returns the orders of the published analysis of PATE (2 to 100.5 in steps of 0.5, and 99
-// geometric steps up to 500) and three orders below 2.
+// DefaultOrders returns the orders of the published analysis of PATE, and three orders below 2.
 func DefaultOrders() []float64 {
 	orders := []float64{1.25, 1.5, 1.75}
 	for a := 2.0; a <= 100.5; a += 0.5 {

@@ -38,7 +38,7 @@ func (c *Counts) trim(sigma float64) {
 	}
 }
 
-// Weights returns a relative weight for each bin, which is 0 for a negative noisy count.
+// Weights returns a relative weight for each bin, or 0 if the noisy count is negative.
 func (c *Counts) Weights() [][]float64 {
 	if c == nil {
 		return nil

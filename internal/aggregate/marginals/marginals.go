@@ -10,7 +10,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// None stands in place of a bin if a unit is in no bin of a column.
+// None marks a column in which a unit has no bin.
 const None = -1
 
 // Config holds the parameters of a release. No parameter has a default.

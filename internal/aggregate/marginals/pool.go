@@ -15,16 +15,16 @@ import (
 // PoolShare is the fraction of a budget that pays for the counts of a pool. Counts need little budget.
 const PoolShare = 0.1
 
-// These fractions divide PoolShare if there is a tree. They were chosen on the data sets digits, flchain,
-// gss, satellite and waveform.
+// These fractions divide PoolShare if there is a tree. The fractions were chosen on the data sets digits,
+// flchain, gss, satellite and waveform.
 const (
 	partOfColumns = 0.3
 	partOfEdges   = 0.2
 	partOfTables  = 0.5
 )
 
-// Pool plans the noisy counts from which the rows of a pool are drawn. There is one count per bin of a
-// column. If the rows are drawn along a tree, there are also counts of pairs of columns.
+// Pool plans the noisy counts for drawing the rows of a pool. Each bin of a column has one count. If
+// PoolConfig.Tree is set, some pairs of columns also have counts.
 type Pool struct {
 	PoolConfig
 	columns *Marginals
@@ -39,7 +39,7 @@ type PoolConfig struct {
 	Describe      Describe
 }
 
-// ForPool returns the Pool whose counts use PoolShare of the budget.
+// ForPool returns a Pool that spends PoolShare of the budget on counts.
 func ForPool(ctx context.Context, cfg PoolConfig, budget accountant.Target) (p *Pool, err error) {
 	columns := Config{Bins: cfg.Bins, Relation: cfg.Relation}
 	p = &Pool{PoolConfig: cfg}

@@ -1,15 +1,15 @@
 // Package mechanisms lists every mechanism that turns votes into labels: the noisy argmax mechanisms of
 // package aggregate and the stability methods of package stable.
 //
-// Commands, plans, audits and ledgers find a mechanism by name. Its [aggregate.Description] contains its
-// parameters and its constructor:
+// Commands, plans, audits and ledgers find a mechanism by name. The [aggregate.Description] contains the
+// parameters and the constructor:
 //
 //	d, err := mechanisms.Find("gnmax")
 //	s := aggregate.Setting{Mechanism: "gnmax", Queries: 100}.With("sigma", 40)
 //	m, err := d.New(s)
 //
-// To add a mechanism, write it with its description in package aggregate or stable, and add the description
-// to the Descriptions of that package. Tests require an output distribution, an event and an audit.
+// A new mechanism belongs in package aggregate or stable, with its description in the Descriptions of the
+// package. Tests require an output distribution, an event and an audit.
 package mechanisms
 
 import (

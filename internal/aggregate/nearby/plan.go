@@ -31,7 +31,7 @@ type Plan struct {
 	Silos     int     `json:"silos_per_unit,omitempty"`       // number of silos that may count one unit; 0 means 1
 }
 
-// ForTraining describes the use of labels if each unit votes at its nearest questions.
+// ForTraining describes the use of labels if units vote only at their nearest questions.
 const ForTraining = "for training a student, not for people: few units vote at a question, so many labels may be wrong"
 
 func (p Plan) Note() string {

@@ -34,7 +34,7 @@ func (p Plan) Release(ctx context.Context, r *ledger.Reservation, key rng.Key, p
 	return l, err
 }
 
-// ReleaseVotes draws the labels from votes of [neighbours.Cast], or from their sum over silos.
+// ReleaseVotes draws the labels. The argument `votes` is from [neighbours.Cast], or a sum over silos.
 func (p Plan) ReleaseVotes(r *ledger.Reservation, key rng.Key, classes int, votes []int64) (l Labels, err error) {
 	m, err := p.nearest()
 	if err == nil {

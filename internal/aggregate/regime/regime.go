@@ -1,5 +1,5 @@
-// Package regime compares noisy argmax and stability methods by public numbers, without votes. A method is
-// better if it needs a smaller gap between the two largest counts for reliable answers.
+// Package regime compares noisy argmax and stability methods by public numbers, without votes. The better
+// method answers reliably at a smaller gap between the two largest counts.
 package regime
 
 import (
@@ -149,8 +149,8 @@ func (r Regime) calibrate(ctx context.Context, account accountant.AutoConfig,
 	return noise, claim, err
 }
 
-// argmaxRegime returns the performance of the noisy argmax d. Let the gap be the lead of the largest
-// count. The distribution of the output must depend on gap/noise alone.
+// argmaxRegime returns the performance of the noisy argmax d. The output distribution of d must depend on
+// gap/noise alone. The gap is the lead of the largest count.
 func (r Regime) argmaxRegime(ctx context.Context, account accountant.AutoConfig, d aggregate.Description,
 	event func(noise float64) (accountant.Event, error)) (Method, error) {
 	noise, claim, err := r.calibrate(ctx, account, event)
@@ -163,8 +163,7 @@ func (r Regime) argmaxRegime(ctx context.Context, account accountant.AutoConfig,
 		AtGap: d.Ahead(float64(r.Gap)/noise, rivals)}, nil
 }
 
-// leastAbove returns the least x >= 0 for which enough(x) is true. The function enough must be true for all
-// larger x.
+// leastAbove returns the least x >= 0 for which enough(x) is true. For larger x, enough must stay true.
 func leastAbove(enough func(x float64) bool) float64 {
 	lo, hi := 0.0, 1.0
 	for !enough(hi) && hi < 1e6 {

@@ -159,8 +159,8 @@ func (m *Mechanism) RunLaw() (law svt.Law, sequential bool) {
 	return m.svt.Law(), true
 }
 
-// DistanceFor returns the least distance at which an answer is released with at least the given probability.
-// For any tie rule, a gap of 2*distance + 1 votes suffices.
+// DistanceFor returns the least distance with at least the given probability of release. For any tie rule, a
+// gap of 2*distance + 1 votes suffices.
 func (m *Mechanism) DistanceFor(probability float64) (int64, error) {
 	if m.test != nil {
 		return m.test.DistanceFor(probability)

@@ -103,7 +103,7 @@ func ConfigOf(s aggregate.Setting) Config {
 	return cfg
 }
 
-// Setting returns cfg as a setting. Its Queries is 0 unless the mechanism is MStab.
+// Setting returns cfg as a setting. Queries is 0 unless the mechanism is MStab.
 func (cfg Config) Setting() aggregate.Setting {
 	s := aggregate.Setting{Mechanism: cfg.Mechanism, Queries: cfg.Queries}.With("threshold", float64(cfg.Threshold))
 	for name, v := range map[string]float64{

@@ -19,9 +19,8 @@ import (
 	"github.com/pate-go/pate/internal/sealed"
 )
 
-// Transform computes features of images from released statistics. A model that was trained on
-// [Features.Train] needs the Transform for new images. A Transform is immutable and contains no private
-// values.
+// Transform computes features of images from released statistics. A model trained on [Features.Train] needs
+// the Transform for new images. A Transform is immutable and contains no private values.
 type Transform struct {
 	made  Config // only the parts and their settings
 	image dataset.Shape

@@ -26,9 +26,9 @@ type SecondMoment struct {
 const maxChannels = 1024
 
 // EstimateSecondMoment releases the matrix of second moments of the channels. A row of data holds one channel
-// after another, each with the same number of positions. The matrix of a row is the outer product of the
-// channel values at a position, averaged over positions. The mean matrix of a record's rows is clipped
-// to Frobenius norm cfg.ClipNorm. If this matrix is not finite, it counts as zero.
+// after another, each with the same number of positions. For each row, the outer products of the channel
+// values are averaged over positions. The mean matrix of a record's rows is clipped to Frobenius norm
+// cfg.ClipNorm. A mean that is not finite counts as zero.
 func EstimateSecondMoment(
 	ctx context.Context, data dpsgd.Data, channels int, cfg Config, reservation *ledger.Reservation, key rng.Key,
 ) (SecondMoment, error) {

@@ -19,8 +19,7 @@ import (
 
 const relation = accountant.AddRemove
 
-// ErrBudget reports that the statistics alone cost more than the epsilon of a plan, so that even
-// unlimited noise would exceed it.
+// ErrBudget reports that the statistics alone cost more than the epsilon of a plan.
 var ErrBudget = errors.New("recipe: the budget is too small")
 
 // ErrUncovered reports a plan with too little noise for a shared ledger whose method is not accountant.ByRDP.

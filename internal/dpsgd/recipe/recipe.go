@@ -80,8 +80,8 @@ func (r Recipe) Validate(s Shape) error {
 // Plan is a recipe with a target epsilon or with a noise multiplier.
 type Plan struct {
 	Recipe Recipe `json:"recipe"`
-	// Epsilon is the target for which noise is chosen. It is 0 if NoiseMultiplier is set. If both are 0, the
-	// noise is chosen for the remaining budget of a shared ledger.
+	// Epsilon is the target for which noise is chosen, or 0 if NoiseMultiplier is set. If Epsilon,
+	// NoiseMultiplier and NonPrivate are unset, the target is the remaining budget of a shared ledger.
 	Epsilon         float64 `json:"epsilon,omitzero"`
 	NoiseMultiplier float64 `json:"noise_multiplier,omitzero"`
 	// NonPrivate turns noise off. Gradients are still clipped unless Recipe.Train.ClipNorm is +Inf.

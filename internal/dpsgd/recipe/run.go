@@ -235,8 +235,8 @@ type LedgerState struct {
 	LeftRho float64     `json:"left_rho"` // rho of the largest Gaussian release that still fits
 }
 
-// Row is the result of one plan. Accuracy is the mean over seeds of the accuracy on the test rows, and SD is
-// the standard deviation.
+// Row is the result of one plan. Accuracy and SD are the mean and the standard deviation of the test accuracy
+// over seeds.
 type Row struct {
 	Model    string `json:"model"`
 	Features string `json:"features"`

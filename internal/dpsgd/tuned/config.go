@@ -64,8 +64,8 @@ var ErrConfig = errors.New("tuned: bad Config")
 // ErrCostsDiffer reports settings with different privacy costs.
 var ErrCostsDiffer = errors.New("tuned: settings cost differently")
 
-// DefaultPrivate returns a Private with a fifth of the units. Sigma is max(10, sqrt(records/5)/2), rounded
-// up. With this Sigma, a score costs almost nothing compared with a training.
+// DefaultPrivate returns a Private with Share 0.2 and Sigma max(10, sqrt(records/5)/2), rounded up. With this
+// Sigma, a score costs almost nothing compared with a training.
 func DefaultPrivate(records int) *Private {
 	const share = 0.2
 	return &Private{Share: share, Sigma: math.Max(10, math.Ceil(math.Sqrt(share*float64(records))/2))}

@@ -27,7 +27,7 @@ type Config struct {
 }
 
 // DefaultDelta is the default of Config.Delta, which bounds the average of delta over records. By Markov's
-// inequality, an average of 1e-10 implies delta <= 1e-5 for all records except a fraction of at most 1e-5.
+// inequality, an average of 1e-10 implies delta > 1e-5 for at most a fraction 1e-5 of records.
 const DefaultDelta = 1e-10
 
 // Account computes the Bayesian figures of one training.

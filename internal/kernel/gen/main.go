@@ -2,9 +2,8 @@
 // run go generate in package kernel. On a machine without AVX-512, .ci/avx512 runs the tests of package
 // kernel in an emulator.
 //
-// A function of gen writes one or more functions of package kernel: polar writes polar32. In the
-// assembly, strides are in bytes, and dimensions are positive. The length n of a vector is a multiple of
-// the number of elements per iteration: 4, 8 or 16. The callers in package kernel check all dimensions.
+// In the assembly, strides are in bytes, and dimensions are positive. The length n of a vector is a multiple
+// of the number of elements per iteration: 4, 8 or 16. The callers in package kernel check all dimensions.
 package main
 
 import (

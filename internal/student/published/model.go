@@ -74,8 +74,8 @@ func (h *HeldBack) Constant(released int) string {
 	return (&HeldBack{Labels: released, Right: h.MostFrequent}).Percent()
 }
 
-// Provenance describes the labels and their cost, as the maker of a model states them. For a model trained
-// on private rows, it describes the cost of the training.
+// Provenance describes the labels and their cost, according to the maker of a model. For a model trained on
+// private rows, Provenance describes the cost of the training.
 type Provenance struct {
 	Asked    int     `json:"asked"`
 	Released int     `json:"released"`

@@ -13,8 +13,8 @@ import (
 	"github.com/pate-go/pate/student"
 )
 
-// Voters returns the private rows (argument `rows`) as voters, and rows asked[i] of the pool as queries.
-// The votes of a unit depend only on the pool and on the rows of this unit.
+// Voters returns the private `rows` as voters, and the pool rows with the indices `asked` as queries. The
+// votes of a unit depend only on the pool and on the rows of this unit.
 func Voters(ctx context.Context, s *dataset.Schema, p dataset.Pool, rows dataset.Set, asked []int) (neighbours.Rows, student.Matrix, error) {
 	pool, points, err := Space(ctx, s, p, rows)
 	if err != nil {

@@ -241,9 +241,9 @@ func Join(ctx context.Context, w io.Writer, paths []string, r *Report, checked *
 
 var errOtherSalt = errors.New("manifest: the salt is not the salt of the manifests")
 
-// Findings reports whether the silos are disjoint. If checked is not nil, it also compares the manifest
-// with the numbers of teachers and classes in checked. If checked is not nil and salt is not zero, it also
-// compares the keyed hashes of the votes (see [Join]).
+// Findings reports whether the silos are disjoint. If checked is not nil, Findings also compares the numbers
+// of teachers and classes with checked. If salt is also not zero, Findings also compares the keyed hashes of
+// the votes (see [Join]).
 func (r *Report) Findings(checked *votes.Report, salt Salt) []votes.Finding {
 	out := []votes.Finding{r.disjoint()}
 	if checked == nil {

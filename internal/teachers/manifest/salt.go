@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// Salt is the silos' common 256-bit secret. It prints as a fixed text.
+// Salt is the silos' common 256-bit secret. A Salt prints as a fixed text.
 type Salt struct{ sealed *sealed }
 
 // sealed holds the secret behind two pointers, so package fmt prints an address.

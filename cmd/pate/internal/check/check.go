@@ -1,4 +1,4 @@
-// Package check is the command `pate votes check`, which checks votes, and tests whether silos are disjoint.
+// Package check is the command `pate votes check`, which checks votes and the disjointness of silos.
 package check
 
 import (

@@ -234,7 +234,7 @@ func printPlan(ctx context.Context, g *shell.Globals, cfg experiments.Config) er
 	})
 }
 
-// poolRows is the value of --pool for public rows that are given rather than drawn.
+// poolRows is the value of --pool if public rows are given.
 const poolRows = "rows"
 
 func (f compareFlags) drawnPool() bool { return f.pool != poolRows }

@@ -271,7 +271,7 @@ func (f *labelFlags) wouldWork(s aggregate.Setting, c *label.Config) refusalReme
 	return refusalRemedies{queries: int(float64(s.Queries) * share * share)}
 }
 
-// Each value of --force waives one reason to refuse a run. After "duplicates", "checks" or "calibration",
+// Each value of --force waives one reason to refuse a run. With "duplicates", "checks" or "calibration",
 // epsilon may be wrong, so no result is releasable.
 const (
 	waiveNoise       = "noise"       // labels would rarely be right

@@ -1,4 +1,4 @@
-// Package nearest is the command `pate votes nearest`: private units of one silo, such as a hospital, vote.
+// Package nearest is the command `pate votes nearest`, which casts the votes of a silo's private units.
 package nearest
 
 import (

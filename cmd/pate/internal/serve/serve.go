@@ -46,7 +46,7 @@ func New(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// elsewhere are the flags that may have other values when a run is resumed.
+// elsewhere has the flags that may change when a run is resumed.
 var elsewhere = map[string]bool{"out": true, "finish": true, "listen": true, "cert": true, "cert-key": true, "tokens": true,
 	"access-log": true, "quiet": true, "private": true}
 

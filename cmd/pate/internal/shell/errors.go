@@ -47,8 +47,8 @@ type CommandError struct {
 func (e *CommandError) Error() string { return e.What.Error() }
 func (e *CommandError) Unwrap() error { return e.What }
 
-// UsageError returns an error about flags or arguments. A command returns it before reading or writing
-// anything.
+// UsageError returns an error about flags or arguments. Commands return usage errors before they read or
+// write anything.
 func UsageError(topic string, what error) error {
 	return &CommandError{Code: ExitUsage, What: what, Topic: topic}
 }

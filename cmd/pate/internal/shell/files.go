@@ -134,7 +134,7 @@ func ExpandPaths(paths []string) []string {
 	return files
 }
 
-// Advice for a user who gives an unexpected kind of file. FILE stands for the path.
+// instead advises a user who gives an unexpected kind of file. FILE stands for the path.
 var instead = map[filekind.Kind]string{
 	filekind.Empty:     "the program that wrote the file did not finish: write the file again",
 	filekind.Folder:    "name a file in it",
@@ -175,8 +175,8 @@ func pathIn(is filekind.Kind, path string) string {
 	return ShellWord(path)
 }
 
-// ModelLedger returns the ledger of --ledger, to which a model is charged. For a new ledger, the argument
-// epsilon is the budget, and modeWord names a [ledger.Mode]. For an existing ledger, epsilon may be 0.
+// ModelLedger returns the ledger of --ledger, for the charge of a model. For a new ledger, epsilon is the
+// budget, and modeWord names a [ledger.Mode]. For an existing ledger, epsilon may be 0.
 func (g *Globals) ModelLedger(cmd *cobra.Command, topic, path, modeWord, unit string, epsilon float64, waived []string) (*recipe.Shared, error) {
 	var mode ledger.Mode
 	if err := mode.UnmarshalText([]byte(modeWord)); err != nil {

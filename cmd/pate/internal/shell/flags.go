@@ -61,10 +61,10 @@ func list(name string) []string {
 
 type To map[string]any
 
-// Declare adds a flag for each key of the argument `to`, as described in this section of flags.txt. The value
+// Declare adds a flag for each key of the argument `to`, as the section of flags.txt describes. The value
 // to[name] is a pointer to the flag's variable. The default is *to[name] unless the section has a default.
-// If the set `flags` already contains another flag of the section, Declare sets only its permitted values.
-// Declare panics if the section lacks a key of the argument `to`, or if a variable has an unsupported type.
+// For other flags of the section that `flags` already contains, Declare sets only the permitted values.
+// Declare panics if the section lacks a key of `to`, or if a variable has an unsupported type.
 func Declare(flags *pflag.FlagSet, section string, to To) {
 	_, text, _ := strings.Cut(flagTexts, "\n["+section+"]\n")
 	text, _, _ = strings.Cut(text, "\n\n")

@@ -1,8 +1,8 @@
-// Package shell holds common code of the commands of pate: flags, output formats, errors, exit codes,
-// progress and suggestions for typing errors. It also protects files that must not be overwritten.
+// Package shell holds common code of the commands of pate, such as flags, output formats, errors and exit
+// codes. It also protects files that must not be overwritten.
 //
-// Each command is a package beside this package. Its function New takes [Globals] and returns a cobra
-// command. Commands do not import each other.
+// Each command is a package beside this package. The function New of a command takes [Globals] and returns a
+// cobra command. Commands do not import each other.
 package shell
 
 import (
@@ -110,8 +110,8 @@ func (g *Globals) Print(report any, tableIn func(table.Format) table.Table) erro
 	return tableIn(format).Write(g.Stdout, format)
 }
 
-// PrintRun writes the result of a run: `report` for format JSON, `records` for CSV, and otherwise `people`
-// followed by `below`. Format Text begins with `heading`.
+// PrintRun writes the result of a run. Format JSON prints `report`, and CSV prints `records`. Other formats
+// print `people` and then `below`. Format Text begins with `heading`.
 func (g *Globals) PrintRun(report any, records, people table.Table, heading, below string) error {
 	comment, format := "", g.ParsedFormat()
 	switch format {
@@ -233,7 +233,7 @@ func (i *Input) Read(p []byte) (int, error) {
 
 func (i *Input) Cut() bool { return i.cut.Load() }
 
-// Terminal reports whether the input is a terminal, so that the user can answer.
+// Terminal reports whether the input is a terminal.
 func (i *Input) Terminal() bool {
 	f, ok := i.in.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))

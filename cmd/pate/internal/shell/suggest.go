@@ -81,7 +81,7 @@ func SuggestFlag(cmd *cobra.Command, err error) error {
 	return err
 }
 
-// SuggestCommand returns an error for a word that is not a subcommand of cmd, with the nearest subcommand.
+// SuggestCommand returns an error for an unknown subcommand of cmd, with the nearest subcommand.
 func SuggestCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -129,7 +129,7 @@ func ArgumentError(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("usage: %s; %s", strings.TrimSuffix(cmd.UseLine(), " [flags]"), given)
 }
 
-// UseOwnHelpCommand adds a command to root that prints the help of commands and topics.
+// UseOwnHelpCommand adds a help command for commands and topics to root.
 func UseOwnHelpCommand(root *cobra.Command) {
 	root.SetHelpCommand(&cobra.Command{
 		Use:   "help [COMMAND or TOPIC]",

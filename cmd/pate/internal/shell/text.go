@@ -151,7 +151,7 @@ func Repeats(cmd *cobra.Command, words, names []string, given func(*pflag.Flag) 
 	return strings.Join(words, " ")
 }
 
-// Given reports whether a flag was given. It is an argument for [Repeats].
+// Given reports whether a flag was given, for [Repeats].
 func Given(f *pflag.Flag) bool { return f.Changed }
 
 // Differs reports whether a flag's value differs from the default. It is an argument for [Repeats].

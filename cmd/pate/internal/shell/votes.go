@@ -233,8 +233,8 @@ func FailedVotes(finding votes.Finding, fix string) error {
 			"may reveal private votes: show it to the data owner alone", Fix: fix, Topic: "votes"}
 }
 
-// CountedTeachers returns an error if the number of teachers in votes is unknown or differs from the
-// manifest. Without a manifest, votes that may be transposed are an error, unless confirmed by --teachers.
+// CountedTeachers returns an error if the number of teachers is unknown or differs from the manifest. If
+// there is no manifest, votes that may be transposed are an error, unless `confirmed` is true.
 func CountedTeachers(report *votes.Report, manifest Stated, confirmed bool) (err error) {
 	stated, where := manifest.Teachers, manifest.Where
 	switch has := report.Teachers; {
@@ -259,7 +259,7 @@ func transposed(code int, what error, fix string) error {
 		Why: "each row must be a query and each column a teacher; otherwise epsilon is wrong", Fix: fix, Topic: "votes"}
 }
 
-// Stated is the manifest of votes, FILE.manifest.json from pate train. If no manifest exists, all fields are
+// Stated is the manifest FILE.manifest.json of votes, from pate train. Without a manifest, all fields are
 // zero.
 type Stated struct {
 	manifest.Head
