@@ -174,7 +174,7 @@ func checkQuota(t quota.Terms) error {
 	case t.Votes < 0 || t.Votes > quota.MostVotes:
 		return fmt.Errorf("the number of votes must be between 1 and %d, not %d", quota.MostVotes, t.Votes)
 	case !(t.Radius >= 0) || !(t.Lead >= 0):
-		return errors.New("the radius must be above 0, and the lead must not be negative")
+		return errors.New("neither the radius nor the lead may be negative")
 	}
 	return nil
 }
