@@ -20,11 +20,11 @@ type PublishOptions struct {
 
 	Private, Public dataset.Source
 	Reading         dataset.Reading
-	// Method is the way to learn from private rows: "nearest" (every unit votes on the public rows nearest to
-	// it), "sample" (the nearest units of a random sample vote), "pate" (teachers vote) or "dpsgd" (one
-	// linear model is trained). The default "auto" means "pate" if Teachers, Learner, TeacherAccuracy or
-	// MinAccuracy is set. Otherwise "auto" means "nearest" if Ranges is set. If Public is set, Publish then
-	// chooses a method by public numbers.
+	// Method is the way to learn from private rows. For "nearest", every unit votes on its nearest public
+	// rows. For "sample", the nearest units of a random sample vote. For "pate", teachers vote. For "dpsgd",
+	// one linear model is trained. The default "auto" means "pate" if Teachers, Learner, TeacherAccuracy or
+	// MinAccuracy is set. Otherwise, "auto" means "nearest" if Ranges is set. If Public is set, Publish
+	// chooses by public numbers.
 	Method string
 	// Size is the approximate number of private units, or 0 if this number is secret. For "pate", Size
 	// determines the number of teachers. All other methods require Size, which determines the noise and the

@@ -243,7 +243,7 @@ func karyCurve(eps float64, categories int64) curve {
 	}
 }
 
-// Above order maxWithoutReplacement, the bound is the curve of the mechanism without sampling.
+// maxWithoutReplacement is the largest order for which the bound accounts for sampling.
 const maxWithoutReplacement = 512
 
 // The moment of integer order a is at most 1 + sum_{j>=2} C(a,j) q^j t_j (Wang, Balle, Kasiviswanathan 2019,

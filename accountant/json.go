@@ -190,7 +190,7 @@ type object struct {
 	values map[string]json.RawMessage
 }
 
-// readObject is stricter than encoding/json: it rejects repeated keys and keys in the wrong letter case.
+// readObject rejects repeated keys, unlike encoding/json. Keys are case-sensitive.
 func readObject(data []byte) (*object, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	if tok, err := dec.Token(); err != nil || tok != json.Delim('{') {

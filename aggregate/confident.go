@@ -22,9 +22,9 @@ type ConfidentGNMaxConfig struct {
 	Answers   int     // cap on answers; the whole cap is charged; in [1, Queries]
 }
 
-// ConfidentGNMax compares the largest count plus noise of standard deviation Sigma1 with Threshold. If the
-// sum is at least Threshold, ConfidentGNMax answers like GNMax with Sigma2. Otherwise it declines (Papernot
-// et al. 2018, Algorithm 1).
+// ConfidentGNMax adds noise of standard deviation Sigma1 to the largest count. If the sum is at least
+// Threshold, ConfidentGNMax answers like GNMax with Sigma2. Otherwise it declines (Papernot et al. 2018,
+// Algorithm 1).
 type ConfidentGNMax struct {
 	cfg       ConfidentGNMaxConfig
 	threshold int64 // the least integer not below cfg.Threshold

@@ -80,7 +80,7 @@ type Parameter struct {
 	DefaultDoc string
 }
 
-// Chosen reports whether a plan chooses a missing value of p to fit a budget.
+// Chosen reports whether a plan fits a missing value of p to a budget.
 func (p Parameter) Chosen() bool { return p.Kind == "noise" || p.WithIt }
 
 // NamedLaw describes an output distribution of a mechanism.

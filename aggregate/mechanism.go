@@ -48,7 +48,7 @@ type Answer struct {
 // ErrExhausted matches the error of [Session].Ask after a cap is used up.
 var ErrExhausted = errors.New("aggregate: exhausted")
 
-// rule decides single queries. A session must call the method draw before the method decide.
+// rule decides single queries. A session must call draw before decide.
 type rule interface {
 	// noise returns the name and parameters that the key of the noise depends on.
 	noise() (name string, params []uint64)

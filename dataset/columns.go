@@ -140,8 +140,8 @@ func ascending(values []string) bool {
 	return true
 }
 
-// mostly returns a number form that nearly all cells have, or nil. The returned map counts the values that
-// this form cannot parse.
+// mostly returns the number form of nearly all cells, or nil. The map counts the values that this form cannot
+// parse.
 func mostly(count map[string]int, n int) (*numberForm, map[string]int) {
 	forms := []numberForm{{}, {comma: true}}
 	for _, layout := range dateLayouts {

@@ -39,7 +39,7 @@ const (
 	aLineIs       = "a line is a column: its name, then a range LOW..HIGH or its categories"
 )
 
-// ReadRanges reads declarations from a CSV file. Each line holds the name of a column and then one of these:
+// ReadRanges reads declarations from a CSV file. Each line declares a column in one of these forms:
 //
 //	age,17..90               a range of whole numbers, as no edge has a decimal point
 //	weight,0.5..250.0        a range of any numbers
@@ -47,8 +47,8 @@ const (
 //	sex,Female,Male          categories
 //
 // A cell that is ? or empty declares that values may be missing. Inner edges separate the bins of a range. A
-// range without inner edges has 32 bins of about equal width. If the range has fewer whole numbers, each
-// number has a bin. Lines that begin with # are comments. An invalid file is an [*fault.Error].
+// range without inner edges has 32 bins of about equal width. If a range has fewer than 32 whole numbers,
+// each number has a bin. Lines that begin with # are comments. An invalid file gives a [*fault.Error].
 func ReadRanges(path string) (*Ranges, error) {
 	file, err := unpack.Open(path)
 	if err != nil {

@@ -129,7 +129,7 @@ func (t *Table) fill(task *Task, parts [3][]int) (kept [3][]int, err error) {
 	return kept, nil
 }
 
-// splitUnits assigns rows to parts by a hash of key and protocol, so that splits by two protocols are
+// splitUnits assigns rows to parts by a hash of key and protocol. So splits by different protocols are
 // independent.
 func splitUnits(keys []string, rows []int, p Protocol) (parts [3][]int) {
 	place := newSplit(p)

@@ -138,7 +138,6 @@ func (c point) setting(ctx context.Context, method string) (aggregate.Setting, e
 	})
 }
 
-// withNoise returns s with the noise that the budget requires.
 func (c point) withNoise(ctx context.Context, d aggregate.Description, s aggregate.Setting) (aggregate.Setting, error) {
 	least := func(event func(float64) (accountant.Event, error)) (float64, error) { return calibrate(ctx, c, event) }
 	if d.Fit != nil {

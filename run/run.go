@@ -39,7 +39,7 @@ type Units struct {
 	Noun string // plural, such as "teachers"
 }
 
-// Check returns an error unless N is 0 or 0 < delta < 1/N.
+// Check returns an error if N > 0 and delta is outside (0, 1/N).
 func (u Units) Check(delta float64) error {
 	if u.N <= 0 || delta > 0 && delta < 1/float64(u.N) {
 		return nil
@@ -313,9 +313,9 @@ func (s *Session) identify(secret rng.Key, key string) (err error) {
 	return err
 }
 
-// Next carries out the next stage. It resumes an interrupted stage, and only checks the file of a complete
-// stage. Next commits the hash of an outcome before it writes Stage.Out. After an error, the run may already
-// be charged. Repeating the run is not charged again.
+// Next carries out the next stage. It resumes an interrupted stage. If the stage is complete, Next only
+// checks its file. Next commits an outcome's hash before it writes Stage.Out. After an error, the run may
+// already be charged, but a repetition is not charged again.
 func (s *Session) Next(ctx context.Context) (Done, error) {
 	done := Done{Recorded: s.Recorded}
 	if s.paid == nil {

@@ -16,7 +16,7 @@ const (
 	// Laplace adds discrete Laplace noise of scale 1/Epsilon to the distance. The answer is released if and
 	// only if distance + noise > threshold.
 	Laplace Noise = iota + 1
-	// Gaussian adds discrete Gaussian noise to the distance. It is better for many queries.
+	// Gaussian adds discrete Gaussian noise to the distance. This noise is better for many queries.
 	Gaussian
 	// OneShot has the largest release probability of all (Epsilon, Delta)-DP tests of a distance.
 	OneShot

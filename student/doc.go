@@ -18,14 +18,14 @@
 // # Guarantee
 //
 // A student is a function of released labels, public rows and independent random numbers. So the (ε, δ)
-// guarantee of the labels covers the student, for the same unit and relation. This also holds if a student is
-// chosen on released or public data. [Pool.Select] uses no labels, so the choice of queries costs no privacy.
+// guarantee of the labels covers the student, for the same unit and relation. Choosing on released or public
+// data keeps the guarantee. [Pool.Select] uses no labels, so the choice of queries costs no privacy.
 //
 // # Caveats
 //
 //   - The pool must be public, because a student may contain pool rows and their features.
-//   - Rows without a released label must be [Unlabelled]. True labels and raw votes break the guarantee. The
-//     choice of a student by its accuracy on private data breaks it, too.
+//   - Rows without a released label must be [Unlabelled]. True labels, raw votes and the choice of a student
+//     by its accuracy on private data break the guarantee.
 //   - Do not score a student on pool rows that it was trained on.
 //   - Spreading assumes that near rows mostly share a class. This is false for many tables.
 //   - Released labels are noisy. An error in a sparse region spreads over this region.

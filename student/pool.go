@@ -36,8 +36,8 @@ type Progress struct {
 
 const maxRows = 200_000
 
-// Pool is the part of a student that needs public rows and no labels. It is immutable. Concurrent calls are
-// safe if Config.Progress may be called concurrently.
+// Pool is the part of a student that needs only public rows. It is immutable. Concurrent calls are safe if
+// Config.Progress may be called concurrently.
 type Pool struct {
 	config     Config
 	projection *projection

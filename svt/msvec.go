@@ -38,8 +38,8 @@ type MSvecConfig struct {
 // computes the threshold again. Only the last answer is returned.
 
 // MSvec releases stable answers at no cost and is charged for each refusal. After a refusal it draws new
-// threshold noise (Bassily, Thakkar, Thakurta 2018). It is for comparison only: at the same cost, [StableSVT]
-// needs a distance several times smaller. Query i has the answer f_i and the distance d_i.
+// threshold noise (Bassily, Thakkar, Thakurta 2018). MSvec is for comparison only: at the same cost,
+// [StableSVT] needs a several times smaller distance. Query i has the answer f_i and the distance d_i.
 //
 //	rho = noise of scale Lambda
 //	for each query:  release f_i  iff  d_i + nu_i > Threshold + rho, nu_i = noise of scale 2 Lambda

@@ -263,8 +263,8 @@ func (l *Ledger) Try(events ...accountant.Event) error {
 	return err
 }
 
-// afford returns the charge of an event and the epsilon for its line. If the argument `together` is true, the
-// caller must check the budget, for the whole batch.
+// afford returns the charge of an event and the epsilon for its ledger line. If `together` is true, the
+// caller must check the budget for the whole batch.
 func (l *Ledger) afford(text []byte, together bool) (*charge, float64, error) {
 	b := l.chain.balance
 	more, err := b.chargeOf(text)

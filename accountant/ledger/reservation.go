@@ -12,8 +12,8 @@ import (
 )
 
 var (
-	// ErrNotReserved matches the error of Begin if the reserved event differs from the mechanism's worst
-	// case, or if the reservation was used before.
+	// ErrNotReserved matches the error of [Reservation.Begin] if the reservation has another event or was
+	// used before.
 	ErrNotReserved = errors.New("ledger: not reserved")
 	// ErrUnfit matches the error of Begin if the ledger refuses the [Use]. The reservation stays unused.
 	ErrUnfit = errors.New("ledger: the mechanism does not fit this ledger")
@@ -21,7 +21,7 @@ var (
 
 // Use describes properties of a mechanism that its event does not contain.
 type Use struct {
-	// Relation is the only relation under which the event bounds the mechanism, or 0 for any relation.
+	// Relation is the neighbouring relation that the event's bound requires. 0 means any relation.
 	Relation accountant.Relation
 	// Renyi is set if the event may bound only the Rényi divergences of the mechanism. A ledger that may use
 	// privacy loss distributions refuses such a mechanism.

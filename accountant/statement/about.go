@@ -45,8 +45,8 @@ type About struct {
 //	{"schema": "pate.about/1", "data_set": "admissions 2019 to 2024", "controller": "St. Mary's",
 //	 "purpose": "triage of referrals", "contact": "privacy@example.org", "date": "2026-03-01"}
 //
-// The schema is optional. Errors: unknown fields and values, fields of more than 2,000 letters, and an
-// invalid date. Characters that control a terminal or the order of letters are replaced.
+// The schema is optional. ParseAbout rejects unknown fields and values, fields of more than 2,000 letters,
+// and invalid dates. Characters that control a terminal or the order of letters are replaced.
 func ParseAbout(text []byte) (About, error) {
 	var in struct {
 		Schema *string `json:"schema"`

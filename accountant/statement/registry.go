@@ -88,8 +88,8 @@ type deployment struct {
 	} `yaml:"administrative"`
 }
 
-// MissingForTier3 returns the empty fields of s.About that a registry entry of tier 3 needs. If there are
-// none, [Statement.WriteRegistry] writes an entry of tier 3, otherwise of tier 2.
+// MissingForTier3 returns the empty fields of s.About that a registry entry of tier 3 needs. If a field is
+// missing, [Statement.WriteRegistry] writes an entry of tier 2.
 func (s *Statement) MissingForTier3() []string {
 	var about About
 	if s.About != nil {

@@ -93,10 +93,10 @@ func (p Public) Expect(ctx context.Context, s aggregate.Setting) (Alternative, e
 type NoPlanError struct {
 	Goal Goal
 	Best Alternative // the best plan, if its only fault is too few labels
-	// Epsilon is at most 4 % above the least epsilon of a plan on a new ledger, and is rounded up to
-	// three digits. Epsilon is +Inf if no epsilon up to 1000 suffices. Teachers is at most 6 % above the
-	// least number of teachers, as accurate as these, for which a plan meets the goal. It is rounded up.
-	// Teachers is 0 if no number up to min(50 [Public].Teachers, 2^20) suffices.
+	// Epsilon is at most 4 % above the least epsilon of a plan on a new ledger, and is rounded up to three
+	// digits. Epsilon is +Inf if no epsilon up to 1000 suffices. For equally accurate teachers, Teachers is
+	// at most 6 % above the least sufficient number, rounded up. Teachers is 0 if no number up to min(50
+	// [Public].Teachers, 2^20) suffices.
 	Epsilon  float64
 	Teachers int
 }
@@ -192,8 +192,8 @@ func (p Public) best(ctx context.Context, worlds []world, goal Goal, budget aggr
 	return best, nil
 }
 
-// holds returns s with the least noise within the budget. It lowers the number of queries if the accuracy is
-// too low. If no plan is found, it returns the zero Alternative.
+// holds plans s with the least noise within the budget. If the accuracy is too low, holds tries fewer
+// queries. Without a plan, it returns the zero Alternative.
 func (p Public) holds(ctx context.Context, worlds []world, s aggregate.Setting, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
 	for tries := range 24 {
 		fitted, fits, err := fit(s, budget)

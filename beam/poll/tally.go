@@ -150,7 +150,7 @@ func (p *problem) merge(from problem) {
 	p.n += from.n
 }
 
-// check returns an error if votes are invalid or if two teachers have equal votes. The error contains no
+// check returns an error if votes are invalid or if two teachers have equal votes. The error reveals no voted
 // class.
 func (s *state) check() error {
 	var found []string

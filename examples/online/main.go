@@ -62,7 +62,6 @@ func clipped(temperature float64, appears bool) func(float64, int) (tokens.Mecha
 	}
 }
 
-// within returns a mechanism for n queries and its noise, the least noise that satisfies epsilon.
 func (m method) within(ctx context.Context, epsilon float64, n int) (made tokens.Mechanism, noise float64, err error) {
 	relation := accountant.ReplaceOne
 	if m.appears {

@@ -221,9 +221,9 @@ func (w batchClippedWorker) AddClipped(sum []float32, data dpsgd.Data, rows []in
 // fixedBatches shuffles records into batches of fixed size but accounts for Poisson samples (Chua et al.
 // 2024; Lebeda et al. 2024).
 func fixedBatches() []Target {
-	// One record has gradient +1 or is missing. All other records have gradient -1. Before noise, the sum over
-	// the batch with the record is 2 above the sums over other batches. If the record is missing, one batch
-	// is a record short, and its sum is 1 above the others. The auditor uses the largest sum.
+	// One record has gradient +1 or is missing. All other records have gradient -1. Before noise, the sum
+	// over the batch with the record is 2 above the sums over other batches. If the record is missing, one
+	// batch is a record short, and its sum is 1 above the others. The auditor uses the largest sum.
 	const steps, sigma = 200, 0.4
 	release := func(shift float64) side[int] {
 		return drawn(func(rnd *rand.Rand) int {

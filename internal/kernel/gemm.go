@@ -11,7 +11,7 @@ const (
 	tileBytes = 64
 	broadRows = 9
 	broadest  = 3
-	// mulRun is the number of products that are summed one after another.
+	// mulRun is the number of products in one partial sum.
 	mulRun   = 256
 	addRun   = 48
 	addDepth = 5 * addRun

@@ -167,8 +167,8 @@ func order[T Float](v T) int64 { return orderOf(bitsOf(v)) }
 // orderOf maps the bits of floating-point numbers to integers in the same order. It is its own inverse.
 func orderOf(b int64) int64 { return b ^ int64(uint64(b>>63)>>1) }
 
-// Sparse is a matrix in compressed rows: row i has the elements weights[start[i]:start[i+1]] in the columns
-// places[start[i]:start[i+1]], and 0 elsewhere. The zero value has no rows. Concurrent use is safe.
+// Sparse is a matrix in compressed rows. Row i has the elements weights[start[i]:start[i+1]] in the columns
+// places[start[i]:start[i+1]]. The zero value has no rows. Concurrent use is safe.
 type Sparse struct {
 	columns       int
 	start, places []int32
@@ -295,7 +295,7 @@ func Gaussian(products []float32, norm float32, norms []float32, gamma float32) 
 	}
 }
 
-// exp32 returns eˣ for x <= 0 with a relative error below 1e-7, and 0 for NaN and for x <= -87.
+// exp32 returns eˣ for -87 < x <= 0, with a relative error below 1e-7. For x <= -87 and NaN, exp32 returns 0.
 func exp32(x float32) float32 {
 	// Let x = (n + r) ln 2 / 64 with |r| <= 1/2, in float64. Then eˣ is 2^(n/64), from a table and a power of
 	// 2, times the factor e^(r ln 2 / 64). The Taylor polynomial of degree 2 of this factor has a remainder

@@ -26,7 +26,7 @@ type Named struct {
 	open func(n Named) (dataset.Data, error)
 }
 
-// File is one file of a [Named] set. On disk, the file may be compressed, with .gz added to its path.
+// File is one file of a [Named] set. On disk, the file may be compressed, with the path Path + ".gz".
 type File struct {
 	Path     string // relative to $PATE_DATA
 	Packaged string // path in an installed package, or ""

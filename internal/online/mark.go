@@ -23,7 +23,7 @@ type mark struct{ file *os.File }
 
 const markSize = 8 + 16 // place of the frame, code
 
-// openMark opens the mark of the run with a key, and makes it if there is none.
+// openMark opens or creates the mark for the key of a run.
 func openMark(key rng.Key) (mark, error) {
 	secret, err := key.Derive("journal mark").MarshalText()
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// A pool that is drawn from declared ranges has drawnForQuery rows per planned query, at least fewestDrawn
-// and at most mostDrawn. More rows make a student slower and hardly better.
+// A drawn pool has drawnForQuery rows per planned query, but at least fewestDrawn and at most mostDrawn rows.
+// More rows slow a student and hardly improve it.
 const (
 	drawnForQuery = 4
 	fewestDrawn   = 500

@@ -23,7 +23,7 @@ type Answer struct {
 	Counts []int64 // noisy votes of each class
 }
 
-// Session answers questions in the order of a journal. Its methods must not be called concurrently.
+// Session answers questions. Its methods must not be called concurrently.
 type Session struct {
 	m       *Mechanism
 	voters  *voters

@@ -37,7 +37,7 @@ func Text(name, text string, funcs Funcs) (*Template, error) {
 	return t, t.Add(name, text)
 }
 
-// HTML is like [Text], but values are escaped for HTML text and quoted attributes, and not for scripts.
+// HTML is like [Text], but escapes values for HTML text and quoted attributes, not for scripts.
 func HTML(name, text string, funcs Funcs) (*Template, error) {
 	t, err := Text(name, text, funcs)
 	t.escape = strings.NewReplacer("\x00", "\uFFFD", `"`, "&#34;", "&", "&amp;", "'", "&#39;", "+", "&#43;", "<", "&lt;", ">", "&gt;")

@@ -65,7 +65,7 @@ func Histograms(votes, classes int) [][]int {
 }
 
 // Neighbours returns the indices of the neighbours of each histogram. Neighbours differ by one added or
-// removed vote or, if moves is true, also by one moved vote.
+// removed vote. If moves is true, one moved vote also makes neighbours.
 func Neighbours(histograms [][]int, moves bool) [][]int {
 	number := map[string]int{}
 	for i, h := range histograms {

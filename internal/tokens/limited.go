@@ -23,9 +23,9 @@ type LimitedConfig struct {
 	Appears bool
 }
 
-// Limited answers with one of the k tokens with the most votes, k = Domain, or declines (Durfee, Rogers
-// 2019). An option is drawn with probability proportional to exp(votes/Scale). Declining is one more option,
-// with Margin votes more than the token at rank k+1.
+// Limited answers with one of the Domain tokens with the most votes, or declines (Durfee, Rogers 2019). An
+// option has a probability proportional to exp(votes/Scale). Declining is an option with Margin more votes
+// than the token at rank Domain+1.
 type Limited struct {
 	cfg       LimitedConfig
 	distances *rng.DiscreteLaplace

@@ -216,7 +216,6 @@ func (l Law) Draw(s *rng.Stream) int64 {
 	return geometric(s, l.Eta, l.Gamma)
 }
 
-// poisson draws a Poisson number with this mean.
 func poisson(s *rng.Stream, mean float64) int64 {
 	// It adds floor(mean) Poisson numbers of mean 1 and one of mean p = mean-floor(mean). For the last, it
 	// draws a Poisson number of mean 1 and keeps each count with probability p.

@@ -79,8 +79,8 @@ func (v Matrix) At(query, teacher int) int {
 	return int(v.wide[i])
 }
 
-// Set changes one vote. It returns an error if vote is neither a class nor [Abstention]. It panics if an
-// index is out of range.
+// Set changes one vote. It returns an error unless vote is a class or [Abstention]. It panics if an index is
+// out of range.
 func (v Matrix) Set(query, teacher, vote int) error {
 	i := v.index(query, teacher)
 	if vote < Abstention || vote >= v.classes {

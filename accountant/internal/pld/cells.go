@@ -30,7 +30,7 @@ type cells struct {
 	grid   []int
 	halfs  []halfCell
 	atoms  []gridAtom // of symmetric pairs only
-	// These are the logs of the masses left and right of the grid, under P and Q.
+	// leftP, leftQ, rightP and rightQ are the log masses left and right of the grid.
 	leftP, leftQ, rightP, rightQ float64
 	// lowest and highest are the grid points that absorb all smaller or all larger losses. -1 means none.
 	lowest, highest int
@@ -96,8 +96,8 @@ func (c *cells) mirror() *cells {
 	return m
 }
 
-// anchor returns a loss x in [lo, hi] with merged(x + reach) = x. The value merged(y) is the loss of the
-// union of all outputs with a loss < y.
+// anchor returns x in [lo, hi] with merged(x + reach) = x. Here merged(y) is the loss of the union of all
+// outputs with a loss < y.
 func anchor(reach, lo, hi float64, merged func(below float64) float64) float64 {
 	lo, _ = mathx.Halve(60, func(mid float64) bool { return !(merged(mid+reach) > mid) }, lo, hi)
 	return lo

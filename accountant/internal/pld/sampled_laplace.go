@@ -88,7 +88,7 @@ func (s sampledLaplace) cells(off, h float64, merge bool, width gridWidths) *cel
 	return c
 }
 
-// half returns one half of the cell [a, b]. The ends `from` and `to` of the half are losses before sampling.
+// half returns the half of the cell [a, b] between the losses `from` and `to` before sampling.
 func (s sampledLaplace) half(from, to, a, b float64) halfCell {
 	if to <= from {
 		return halfCell{scale: math.Inf(-1)}

@@ -139,7 +139,7 @@ func (f Figure) String() string {
 // Cell returns the figure for a table column with the title [Column].
 func (f Figure) Cell() string { return text(f.mu) }
 
-// Column is the title of a table column of figures.
+// Column is the title of the table column for [Figure.Cell].
 const Column = "ε_µ (Bayesian, not DP)"
 
 // AttackSuccess returns the success rate of the best membership test for a typical record at even prior odds.

@@ -16,11 +16,10 @@ import (
 // Sanitized previews the release of a data-dependent epsilon with noise proportional to the smooth
 // sensitivity. Order, beta and noise are chosen from the votes. So a [Sanitizer] must not use these values.
 type Sanitized struct {
-	// Published follows the procedure of Papernot et al. 2018, for comparison. For Confident-GNMax it
+	// Published follows the procedure of Papernot et al. 2018, for comparison. For Confident-GNMax, Published
 	// sanitises the expected cost, as if the probabilities of answers were public. Its release cost is the
-	// formula of Theorem 23. This formula is no bound at the values of beta that the procedure tries. The
-	// accountant charges [accountant.GNSS] by another formula. If a condition of the published smooth
-	// sensitivity fails, Published is nil and Unpublished is the reason.
+	// formula of Theorem 23. At the values of beta that the procedure tries, this formula is not a bound. If
+	// a condition of the published smooth sensitivity fails, Published is nil and Unpublished is the reason.
 	Published   *Preview
 	Unpublished error
 	// Valid sanitises the cost as if all queries were answered. Valid.Cost bounds the cost of the release.

@@ -157,9 +157,9 @@ func (j *job) settings() settings {
 	return settings{Plan: j.plan, Seed: j.seed, RowsPerUnit: j.RowsPerUnit, Records: j.Records}
 }
 
-// Recorded returns a recorded run on the data with the given hash, and the settings s of this run. The
-// settings s must equal asked(s), the settings of the new run at the noise or price of s. Without a match,
-// Recorded returns a nil run.
+// Recorded returns a recorded run that the new run would repeat, and its settings s. The data must have the
+// given hash. The settings s must equal asked(s), the new settings at the noise or price of s. Without a
+// match, the returned run is nil.
 func Recorded[S any](before *run.Before, hash []byte, asked func(is S) S) (*run.Recorded, S, error) {
 	for i := range before.Recorded {
 		r := &before.Recorded[i]

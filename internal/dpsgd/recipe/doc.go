@@ -16,16 +16,16 @@
 // reserved in a ledger before a private row is read. Training uses at most Config.RowsPerUnit rows of a unit.
 //
 // Epsilon is a certified upper bound from privacy loss distributions at 0.999 Delta. A thousandth of Delta is
-// reserved for the difference between discrete and continuous noise. If this share is too small, Epsilon is a
-// bound from Rényi divergences at Delta. Result.EpsilonAll bounds the cost of all rows and seeds together.
+// reserved for the difference between discrete and continuous noise. If this thousandth is too small, Epsilon
+// is a bound from Rényi divergences at Delta. Result.EpsilonAll bounds the cost of all rows and seeds
+// together.
 //
-// The total of a run's own ledger comes from Rényi divergences. Usually, this total exceeds Row.Epsilon by
-// some percent. The excess is about a tenth after few steps with large batches. The budget of a shared ledger
-// bounds the cost of all its releases together.
+// The total of a run's own ledger comes from Rényi divergences. Usually, this total exceeds Row.Epsilon by up
+// to about a tenth. The budget of a shared ledger bounds the cost of all its releases together.
 //
 // # Caveats
 //
 // Test rows must be public, because models are evaluated on them without protection. The number of private
-// rows must also be public. Recipes were chosen on public benchmarks (see recipe.go). On these benchmarks,
-// Epsilon does not cover the choice of the recipe.
+// rows must also be public. Recipes were chosen on public benchmarks (see recipe.go). For these benchmarks,
+// Epsilon does not include the cost of this choice.
 package recipe

@@ -38,7 +38,7 @@ type Config struct {
 	Base     recipe.Recipe // base of all settings
 	Settings []Setting
 	Law      tune.Law
-	// If Private is nil, settings are scored on Task.Pool, otherwise on part of the private units.
+	// Private selects private units that score settings. If Private is nil, Task.Pool scores settings.
 	Private *Private
 	// Shared is the ledger to charge, or nil to charge the run's own ledger.
 	Shared *recipe.Shared

@@ -166,7 +166,6 @@ func parseAnswers(r io.Reader, from, to, classes int, names []string) ([]bool, e
 
 const analyzeNote = "computed from the votes, as private as the votes, and no claim: pate account computes what may be claimed"
 
-// costs returns the JSON fields for the epsilons in c.
 func costs(c analysis.Costs) []any {
 	independent, by := revealed(c.Independent.Improved), accountant.ByRDP
 	if c.Claim != nil {

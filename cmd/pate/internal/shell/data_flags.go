@@ -112,7 +112,7 @@ func Names(text string) ([]string, error) {
 	return names, err
 }
 
-// WarnUnits prints a warning if texts or embeddings have no --unit: each row is then a privacy unit.
+// WarnUnits prints a warning if texts or embeddings have no --unit. Each row is then a privacy unit.
 func (f *DataFlags) WarnUnits(g *Globals) {
 	if f.Unit == "" && f.Columns.text+f.Columns.Embeddings != "" {
 		g.Warn("each row is its own unit: of an author with several texts epsilon protects only one at a time; " +

@@ -197,7 +197,6 @@ func (v Values) Of(flag *pflag.Flag) {
 	flag.Annotations[values] = v
 }
 
-// later is the value of a flag whose permitted values are computed when they are needed.
 type later struct {
 	pflag.Value
 	pflag.SliceValue

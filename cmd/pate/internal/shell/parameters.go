@@ -176,7 +176,7 @@ func required(d aggregate.Description, complete bool) []string {
 	return names
 }
 
-// FlagsOf formats parameters of s as flags. It omits a parameter for which wanted returns false.
+// FlagsOf formats as flags the parameters of s for which wanted returns true.
 func FlagsOf(d aggregate.Description, s aggregate.Setting, wanted func(aggregate.Parameter) bool) string {
 	var flags []string
 	for _, p := range d.Parameters {

@@ -157,8 +157,8 @@ func Given(f *pflag.Flag) bool { return f.Changed }
 // Differs reports whether a flag's value differs from the default. It is an argument for [Repeats].
 func Differs(f *pflag.Flag) bool { return f.Value.String() != f.DefValue }
 
-// UnitWord returns the name of the privacy unit: the first nonempty string of (given, column, "record").
-// If column is noUnit, it counts as empty.
+// UnitWord returns the name of the privacy unit: given, else column, else "record". The column noUnit counts
+// as empty.
 func UnitWord(given, column string) string {
 	if column == noUnit {
 		column = ""
