@@ -29,8 +29,8 @@ type RandomAllocation struct {
 // a RandomAllocation with K = 1, Steps = Bins and the noise multiplier divided by sqrt(Epochs).
 
 // BallsInBins assigns every record to one of Bins batches, uniformly at random and independently. The batch
-// stays the same in all epochs, in contrast to a [RandomAllocation] in each epoch. Each of the Epochs epochs
-// runs Event (Gaussian noise) on every batch.
+// stays the same in all epochs, unlike a [RandomAllocation] in each epoch. Each epoch runs Event (Gaussian
+// noise) on every batch.
 type BallsInBins struct {
 	Bins   int64 `json:"bins" in:"1"`   // >= 1
 	Epochs int64 `json:"epochs" in:"1"` // >= 1

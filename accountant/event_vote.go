@@ -86,7 +86,7 @@ func (e Threshold) attained(s *pld.Sum, n int64) (dominating bool) {
 	return false
 }
 
-// gaussianVotes is a function of vote counts with Gaussian noise. The function has L2 sensitivity norm.
+// gaussianVotes is a function of vote counts with Gaussian noise. The function's L2 sensitivity is norm.
 type gaussianVotes struct {
 	sigma, norm float64
 	discrete    bool
@@ -154,7 +154,7 @@ func (e LNMax) pairs(s *pld.Sum, n int64) error {
 	return addPairs(s, e.noisyCount(), both)
 }
 
-// attained adds the pair of a vote on two classes whose counts differ by one.
+// attained adds the pair of a vote on two classes with counts that differ by one.
 func (e LNMax) attained(s *pld.Sum, n int64) (dominating bool) {
 	// The probability that the class with fewer votes wins is (2+1/b) e^{-1/b}/4. With integer noise P[Z1 =
 	// Z2] is tanh(1/2b)^2 (1+r^2)/(1-r^2) with r = e^{-1/b}.

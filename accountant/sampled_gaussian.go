@@ -38,7 +38,7 @@ func sampledDiscreteGaussianCurve(q, sigma float64) curve {
 	}
 }
 
-// If sigma is below smallSigma, an upper bound replaces quadrature.
+// smallSigma is the sigma below which an upper bound replaces quadrature.
 const smallSigma = 0.04
 
 const maxBinomial = 64

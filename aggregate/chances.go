@@ -47,7 +47,6 @@ func argmaxChance(noise rng.Masses, stride int64) chance {
 	}
 }
 
-// gaussianChance returns the chance function of GNMax.
 func gaussianChance(sigma float64, classes int) (chance, error) {
 	// The summand of argmaxChance is at least as smooth as a Gaussian with standard deviation sigma/sqrt(K)
 	// for K classes. A stride of at most a quarter of this deviation keeps the error below exp(-2 pi^2 4^2).

@@ -1,10 +1,10 @@
 // Package aggregate turns the votes of an ensemble into private labels. It contains the noisy argmax
 // mechanisms of PATE and their exact output distributions.
 //
-// Every teacher votes for one class of a public record. A [Histogram] holds the vote counts. A mechanism
-// adds exact integer noise to the counts and releases the winning class, or declines. [Mechanism].Event
-// returns the worst-case privacy cost, which does not depend on votes. Start takes a ledger reservation of
-// this cost and returns a [Session]. A session answers queries one at a time:
+// Every teacher votes for one class of a public record. A [Histogram] holds the vote counts. A mechanism adds
+// exact integer noise to the counts and releases the winning class, or declines. [Mechanism].Event returns
+// the worst-case privacy cost, which does not depend on votes. Start takes a ledger reservation of this cost
+// and returns a [Session]. A session answers queries one at a time:
 //
 //	m, err := aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: 40, Queries: 1000})
 //	session, err := m.Start(reservation, key) // reservation, err := ledger.Reserve(m.Event())
@@ -24,19 +24,18 @@
 //	                  accepted with probability exp((n_j - max)/Scale)
 //
 // A session draws all noise of a query before it reads the votes. If two noisy counts are equal, the class
-// with the lower index wins. The noise depends on nothing but the key, the ledger entry, the mechanism's
-// parameters, the query number and, for InteractiveGNMax, the rounded prediction. So a repeated query gets
-// the same answer, even after an interrupted session is started again.
+// with the lower index wins. The noise depends only on the key, the ledger entry, the mechanism's parameters,
+// the query number and, for InteractiveGNMax, the rounded prediction. So a repeated query gets the same
+// answer, even after a restart.
 //
-// A Law method returns the exact log probability of every answer on known votes, for planning, teaching and
-// tests.
+// The Law methods return the exact log probability of every answer on given votes.
 //
 // # Guarantee
 //
-// Assume that one record changes at most one teacher, so it moves at most one vote of every query from one
-// class to another. Let neighbours be two data sets that differ by one record. The table bounds the Rényi
-// divergence of order a > 1 between all answers of a session on neighbours, also for adaptive queries.
-// Queries and Answers are the caps in the config of the mechanism:
+// Assume that one record changes at most one teacher. Then one record moves at most one vote of every query
+// between classes. Neighbours are data sets that differ by one record. The table bounds the Rényi divergence
+// of order a > 1 between all answers of a session on two neighbours. Queries may be adaptive. Queries and
+// Answers are the caps in the config of the mechanism:
 //
 //	GNMax             Queries a/Sigma^2
 //	ConfidentGNMax    Queries a/(2 Sigma1^2) + Answers a/Sigma2^2
@@ -45,23 +44,22 @@
 //	Exponential       Queries range(2/Scale), which is at most Queries a/(2 Scale^2)
 //	PermuteAndFlip    Queries pure(2/Scale)
 //
-// pure(e) is the divergence of randomised response with log-ratio e. range(e) is the largest divergence of
-// two distributions whose log-ratios lie in an interval of length e. Sources: Papernot et al. 2018,
-// Proposition 8 and Algorithms 1 and 2; Canonne, Kamath, Steinke 2020, Proposition 5, for integer noise;
-// Papernot et al. 2017 for LNMax; McSherry, Talwar 2007 and Durfee, Rogers 2019 for Exponential; McKenna,
-// Sheldon 2020 for PermuteAndFlip. Tests compare the bounds with exact divergences between neighbouring
+// The term pure(e) is the divergence of randomised response with log-ratio e. The term range(e) is the
+// largest divergence of two distributions with log-ratios in an interval of length e. Sources: Papernot et
+// al. 2018, Proposition 8 and Algorithms 1 and 2; Papernot et al. 2017 (LNMax); Canonne, Kamath, Steinke
+// 2020, Proposition 5 (integer noise); McSherry, Talwar 2007 and Durfee, Rogers 2019 (Exponential); McKenna,
+// Sheldon 2020 (PermuteAndFlip). Tests compare the bounds with exact divergences between neighbouring
 // histograms, for up to six teachers and three classes.
 //
 // The privacy unit is the unit by which data are assigned to teachers: record or user. An added or removed
-// record changes one teacher. A replaced record also changes one teacher, and costs the same, if the new
-// record keeps the old unit id. If the new record has another unit id, two teachers may change, and two
-// votes may move.
+// record changes one teacher. If a replaced record keeps its unit id, the replacement changes one teacher, at
+// the same cost. If the unit id changes, two teachers may change, and two votes may move.
 //
 // # Which one
 //
 // The column "noise" shows the least noise for a total guarantee of (2, 1e-5) by Rényi accounting. Let one of
-// ten classes lead the nine others, which have equal counts. The columns "95%" and "99.9%" show the lead, in
-// votes, at which this class wins with that probability:
+// ten classes lead nine others with equal counts. The columns "95%" and "99.9%" show the lead in votes that
+// wins with this probability:
 //
 //	answers             1                 100                1000
 //	                noise  95%  99.9%  noise  95%  99.9%  noise  95%  99.9%
@@ -71,9 +69,9 @@
 //	PermuteAndFlip   1.0     5      9   42.2  189    356  135.7  607   1142
 //
 // PermuteAndFlip is best for one answer. GNMax is best for many answers, because its noise has a thin tail.
-// With two classes and 1000 answers, Exponential needs a smaller lead than GNMax for 95 percent. Use
-// ConfidentGNMax or InteractiveGNMax if the teachers disagree on many queries. ConfidentGNMax answers queries
-// on which the teachers agree. InteractiveGNMax answers queries that the student gets wrong.
+// With two classes and 1000 answers, Exponential needs a smaller lead than GNMax at 95%. Use ConfidentGNMax
+// or InteractiveGNMax if the teachers disagree on many queries. ConfidentGNMax answers queries on which the
+// teachers agree. InteractiveGNMax answers queries that the student gets wrong.
 //
 // # Caveats
 //

@@ -50,7 +50,7 @@ var ErrExhausted = errors.New("aggregate: exhausted")
 
 // rule decides single queries. A session must call draw before decide.
 type rule interface {
-	// noise returns the name and parameters that the key of the noise depends on.
+	// noise returns the name and parameters that enter the key of the noise.
 	noise() (name string, params []uint64)
 	draw(noise []int64, s *rng.Stream, classes int) []int64 // appends to noise, reads no votes
 	decide(counts, noise []int64) Answer

@@ -308,8 +308,8 @@ func (e *Encoder) fits(name string, rows int) error {
 	return nil
 }
 
-// encode writes the features of one cell. For a numeric column, it returns the number in the cell and the
-// error of parsing it. The caller must not refuse a cell, because a refusal could reveal private rows.
+// encode writes the features of one cell. For a numeric column, encode returns the parsed number and any
+// parse error. The caller must not refuse a cell, because a refusal could reveal private rows.
 func (f *encodedColumn) encode(dst []float32, v string) (number float64, err error) {
 	switch missing := isMissing(v); {
 	case missing && f.missing >= 0:

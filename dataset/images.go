@@ -18,10 +18,10 @@ import (
 	"github.com/pate-go/pate/internal/unpack"
 )
 
-// DirFS reads a folder of files named like those of MNIST: {train,t10k}-images-idx3-ubyte and
-// {train,t10k}-labels-idx1-ubyte, perhaps with .gz or .zst. Images may have any size. Classes come from
-// rule.Names or, if it is nil, from the public test file. Errors contain the argument path. The last element
-// of this path becomes the name of the sets. A missing or malformed file is an [*fault.Error].
+// DirFS reads a folder with the file names of MNIST: {train,t10k}-images-idx3-ubyte and
+// {train,t10k}-labels-idx1-ubyte, perhaps with .gz or .zst. Images may have any size. If rule.Names is nil,
+// classes come from the public test file. Errors contain the argument path. The last element of path names
+// the sets. A missing or malformed file is an [*fault.Error].
 func DirFS(files fs.FS, path string, rule ClassRule) (train, test Set, err error) {
 	if err := rule.Validate(); err != nil {
 		return Set{}, Set{}, err

@@ -43,7 +43,7 @@ type Reading struct {
 	Accept bool // also read private rows that differ from the public rows, see [Schema.ReadPrivate]
 }
 
-// Grouped reports whether a column or file has the id of each row's unit. Then a unit may have several rows.
+// Grouped reports whether a column or file has unit ids, so that a unit may have several rows.
 func (r Reading) Grouped(src Source) bool { return r.CSV.Unit != "" || src.Units != "" }
 
 func (t *Table) close() {

@@ -51,8 +51,8 @@ type Task struct {
 	Test    Set // only for evaluation, not for queries or training
 	Classes []string
 	Image   Shape // zero if the rows are not images
-	// Grouped reports whether a column or file has the id of each row's unit. Then a unit may have several
-	// rows. Grouped is public. Whether a unit really has several rows is private.
+	// Grouped reports whether a column or file has unit ids, so that a unit may have several rows. Grouped is
+	// public. Whether a unit really has several rows is private.
 	Grouped    bool
 	Provenance string
 	Published  bool     // all rows are public, also the rows of Private

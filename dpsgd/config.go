@@ -11,8 +11,8 @@ import (
 	"github.com/pate-go/pate/dpsgd/optim"
 )
 
-// Config configures a training run. A feature whose field is zero is off, so the smallest Config is plain
-// DP-SGD with a constant learning rate.
+// Config configures a training run. A feature with a zero field is off. The smallest Config is plain DP-SGD
+// with a constant learning rate.
 type Config struct {
 	// SamplingProbability is the probability that a record joins a batch, in [2^-64, 1]. If Sampling is a
 	// scheme with epochs, SamplingProbability must be zero.

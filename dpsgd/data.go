@@ -128,8 +128,8 @@ type Packed interface {
 	Hash(workers int) [sha256.Size]byte
 }
 
-// Fetcher is a [Packed] that can load rows into CPU caches in advance. Without Fetch, waiting for the rows of
-// a batch takes about as long as the computation.
+// Fetcher is a [Packed] that can load rows into CPU caches in advance. Without Fetch, a worker waits for rows
+// about half of the time.
 type Fetcher interface {
 	Packed
 	// Fetch announces that columns [from, to) of row i will be unpacked. It does not block.

@@ -78,9 +78,9 @@ func (b ballsInBins) sampler(_ float64, start, parts, blocks int) sampler {
 	return &epochSampler{epochs: b.epochs, same: true, start: start, blocks: blocks, parts: make([]epochPart, parts)}
 }
 
-// epochSampler draws all batches of an epoch at once. For every record it draws the steps, and a block (see
-// grid) for each of these steps. A draw depends only on the key, the epoch and the record's index. So a
-// resumed run draws the same batches, and no record affects the draw of another record.
+// epochSampler draws all batches of an epoch at once. For every record it draws steps, and a block (see grid)
+// for each step. A draw depends only on the key, the epoch and the record's index. So a resumed run draws the
+// same batches, and no record affects the draw of another record.
 type epochSampler struct {
 	epochs
 	same   bool // the batches are the same in all epochs

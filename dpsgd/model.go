@@ -29,17 +29,17 @@ type Worker interface {
 	// Start is called once per step before AddClipped. The parameters may have changed.
 	Start()
 	// AddClipped adds the clipped gradients of at most [MaxRows] rows of data to sum, which is zero before.
-	// The gradient of a row's loss is multiplied, in every group, by clip.Scale of its norm in this group.
-	// AddClipped must satisfy three obligations:
+	// In every group, the gradient of a row's loss is multiplied by clip.Scale(group, norm). AddClipped must
+	// satisfy three obligations:
 	//
-	//  1. To the last bit, the sum depends only on the parameters, clip, and the contents and order of the
-	//     rows. The sum does not depend on indices, addresses or earlier calls. Whether a row counts as
-	//     clipped or as not finite depends only on parameters, clip and this row.
-	//  2. In every group the norm of a row's contribution is at most the clip norm times 1 + 2^-20. A row
-	//     whose gradient is not finite contributes zero and is counted.
-	//  3. The rounding error of the sum has norm at most gamma_64 times the sum of the contributions' norms.
-	//     Here gamma_n = n u/(1 - n u) and u = 2^-24. A single-precision sum satisfies this bound if every
-	//     term passes through at most 64 additions. See AddATB of internal/kernel.
+	//   1. To the last bit, the sum depends only on the parameters, clip, and the contents and order of the
+	//      rows. The sum does not depend on indices, addresses or earlier calls. The parameters, clip and a
+	//      row alone decide whether this row counts as clipped or as not finite.
+	//   2. In every group the norm of a row's contribution is at most the clip norm times 1 + 2^-20. A row
+	//      with a gradient that is not finite contributes zero and is counted.
+	//   3. The rounding error of the sum has norm at most gamma_64 times the sum of the contributions' norms.
+	//      Here gamma_n = n u/(1 - n u) and u = 2^-24. A single-precision sum satisfies this bound if every
+	//      term passes through at most 64 additions. See AddATB of internal/kernel.
 	AddClipped(sum []float32, data Data, rows []int, clip Clip) Tally
 }
 

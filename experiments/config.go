@@ -95,7 +95,7 @@ type Config struct {
 	// Unit is the name of the privacy unit, such as "patient"; default "record".
 	Unit string
 
-	// Curves enables [Row.Curve]. Three more students are then trained for each method with teachers.
+	// Curves enables [Row.Curve], and trains three more students for each method with teachers.
 	Curves bool
 
 	// Typical, if not nil, adds Bayesian figures of package typical to the rows of DP-SGD.

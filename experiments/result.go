@@ -95,7 +95,7 @@ type Row struct {
 	Accuracy   float64           `json:"accuracy"`
 	// ConstantAccuracy is the accuracy of always predicting the most frequent class of the test rows.
 	// BalancedAccuracy is the mean of Recall over classes with test rows. OneClassRuns is the number of runs
-	// that predict one class for all test rows. All three are absent from results of earlier versions.
+	// that predict one class for all test rows. Results of earlier versions lack these three fields.
 	ConstantAccuracy float64  `json:"constant_accuracy,omitempty"`
 	BalancedAccuracy float64  `json:"balanced_accuracy,omitempty"`
 	OneClassRuns     int      `json:"one_class_runs,omitempty"`

@@ -24,7 +24,7 @@ func Apply(ctx context.Context, set dataset.Set, e Extractor, workers int) (blas
 	return toMatrix(ctx, set, e, workers, (*extraction).run)
 }
 
-// Pack is [Apply] with a packed result. Its hash covers all inputs (see [Cache]).
+// Pack is [Apply] with a packed result. The result's hash covers all inputs (see [Cache]).
 func Pack(ctx context.Context, set dataset.Set, e Extractor, workers int) (*Packed, error) {
 	return toPacked(ctx, set, e, workers, (*extraction).run)
 }

@@ -19,7 +19,7 @@ func bernoulliRatio(s *Stream, p, q uint64) bool {
 	})
 }
 
-// exponent encloses a number x >= 0: whole is its integer part, and 2^64 times its fractional part is in
+// exponent encloses a number x >= 0. The integer part is whole, and 2^64 times the fractional part is in
 // [frac, frac+slack].
 type exponent struct{ whole, frac, slack uint64 }
 

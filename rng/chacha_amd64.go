@@ -14,8 +14,8 @@ var machine = func() path {
 //go:noescape
 func chacha8(words *[chunkWords]uint64, key *[4]uint64, counter uint32)
 
-// quick256 sets values[i] to the value that quick and signed compute from words[i]. Bit i of odd is set if
-// quick returns false for words[i] or if values[i] is 0.
+// quick256 applies quick and signed to words[i] and stores the result in values[i]. Bit i of odd is set if
+// values[i] is 0, or if quick returns false for words[i].
 //
 //go:noescape
 func quick256(values *int64, words *[quickWords]uint64, guide *uint16, fine, reach uint64) (odd uint64)

@@ -138,7 +138,7 @@ type Bernoulli struct {
 	hi, lo uint64
 }
 
-// NewBernoulli returns the event of probability min(q, 1).
+// NewBernoulli returns a trial with success probability min(q, 1).
 func NewBernoulli(q float64) Bernoulli {
 	if q >= 1 {
 		return Bernoulli{always: true}

@@ -50,7 +50,7 @@ func (d *DiscreteLaplace) LogProb(k int64) float64 {
 	return math.Log(math.Tanh(1/(2*d.scale))) - math.Abs(float64(k))/d.scale
 }
 
-// Sample draws a geometric value and a sign. It rejects minus zero, because zero would count twice.
+// Sample draws a geometric value and a sign. Sample rejects minus zero, because zero would count twice.
 func (d *DiscreteLaplace) Sample(s *Stream) int64 {
 	for {
 		if y, ok := signed(d.geometric(s)); ok {

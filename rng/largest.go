@@ -9,8 +9,8 @@ import (
 // maxLargestSigma bounds the size of the table logs, which has about 20 Sigma entries.
 const maxLargestSigma = 1 << 12
 
-// Largest returns the maximum of n independent samples. The first maximum has the index `first` in [0, n). n
-// must be in [1, 2^32], and Sigma at most 2^12. The time does not grow with n.
+// Largest returns the maximum of n independent samples, and the index of the first maximum. n must be in [1,
+// 2^32], and Sigma at most 2^12. The time does not grow with n.
 func (d *DiscreteGaussian) Largest(n uint64, s *Stream) (largest int64, first uint64) {
 	// Let F be the distribution function, a_x = -log F(x), and E a standard exponential real. The result is
 	// the pair (x, i) with

@@ -22,7 +22,7 @@ type Run struct {
 	File
 	Kind  string // such as "label"; ignored if New.Run is set
 	Units Units  // units of the protected data
-	// Seed, if not nil, makes the run repeatable. Its results may then not be released.
+	// Seed, if not nil, makes the run repeatable. Results of such a run must not be released.
 	Seed *uint64
 	// Key is the source of the noise, usually the key of a [Folder]. If Key is zero and Seed is nil, a secret
 	// key is stored beside the ledger until the run is complete.
@@ -209,7 +209,7 @@ func (r Run) Open(ctx context.Context) (*Session, error) {
 	return s, nil
 }
 
-// Try returns an error if the plan of a new run does not fit the ledger. It does not write a new ledger.
+// Try returns an error if the plan of a new run does not fit the ledger. Try does not create a ledger file.
 func (r Run) Try(ctx context.Context) error {
 	account, fresh, err := r.look()
 	if err != nil {

@@ -59,8 +59,8 @@ func (s *Session[T]) Releasable() bool { return s.key.Releasable() }
 
 // Ask releases value if distance passes the noisy test. The distance must change by at most 1 between
 // neighbours. If the values on two neighbours differ, both distances must be at most 0 (see [Plurality]).
-// The argument question must be public, and different for each query. Repeating a question returns the stored
-// answer at no cost.
+// Each query must have its own public question number. Repeating a question returns the stored answer at no
+// cost.
 func (s *Session[T]) Ask(question uint64, value T, distance int64) (Answer[T], error) {
 	passes := s.test.draw(s.key.Derive("question", question).Stream()) // drawn before the comparison
 

@@ -19,8 +19,8 @@ type graph struct {
 	width  float64       // mean squared distance to the farthest neighbour
 }
 
-// Graph weights measure distances from a row relative to the distance of its localScale-th nearest neighbour
-// (Zelnik-Manor and Perona 2004).
+// localScale is the rank of a neighbour. Graph weights scale a row's distances by the distance to this
+// neighbour (Zelnik-Manor and Perona 2004).
 const localScale = 7
 
 const candidates = 4
@@ -248,7 +248,7 @@ func (g *graph) spread(ctx context.Context, labels, column []int, classes int) (
 	return f, nil
 }
 
-// centre subtracts the class frequencies of labels from the rows of soft if classes seem equally frequent.
+// centre subtracts the class frequencies of labels from each row of soft, if these frequencies seem equal.
 func centre(soft Matrix, labels, column []int) {
 	// Far from all labels a soft label is about the class frequency, so only the difference is evidence.
 	// Without centre, a class with more labels by chance or noise would win everywhere. On the development

@@ -233,7 +233,7 @@ const (
 	Geometric                       // mass proportional to exp(-k/b), k >= 0: one-sided
 )
 
-// Noise is a kind of noise and its scale b. The zero Noise means no noise, as in broken variants.
+// Noise is a kind of noise and its scale b. The zero Noise adds no noise.
 type Noise struct {
 	Kind  Kind
 	Scale float64

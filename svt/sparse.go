@@ -107,9 +107,9 @@ func (m *SparseVector) Start(r *ledger.Reservation, key rng.Key) (*Session, erro
 		math.Float64bits(m.law.ThresholdNoise.Scale), math.Float64bits(m.law.QueryNoise.Scale))
 }
 
-// Ask reports whether value reaches the threshold. Query numbers must be public, with one number per query.
-// A repeated number returns the stored answer. After the stop, the error matches [ErrExhausted]. Release of
-// a noisy value needs another charge and independent noise.
+// Ask reports whether value reaches the threshold. Each query must have its own public number. A repeated
+// number returns the stored answer. After the stop, the error matches [ErrExhausted]. Releasing a noisy value
+// needs another charge and independent noise.
 func (s *Session) Ask(query uint64, value int64) (above bool, err error) {
 	return s.ask(query, value, func(above bool) bool { return above })
 }

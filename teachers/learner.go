@@ -40,8 +40,8 @@ type Learner interface {
 
 // Classifier is a trained model.
 type Classifier interface {
-	// Predict sets dst[i] to the class of row i of x, or to -1 for an abstention. It first refuses queries
-	// that [ValidateQueries] refuses. It neither modifies nor retains x. Calls may be concurrent.
+	// Predict sets dst[i] to the class of row i of x, or to -1 for an abstention. Predict must first return
+	// any error of [ValidateQueries]. Predict must not modify or retain x. Calls may be concurrent.
 	Predict(dst []int, x Matrix) error
 }
 

@@ -43,8 +43,8 @@ const queryRows = 2000
 const savesAtOnce = 8
 
 // TrainPart trains the teachers t with t mod parts = part, and saves their votes in the checkpoint folder.
-// Machines that share the folder can train different parts. Then [Train] with the same arguments loads these
-// votes and trains missing teachers. In the matrix that TrainPart returns, all other teachers abstain.
+// Machines that share the folder can train different parts. [Train] with the same arguments then loads these
+// votes and trains missing teachers. In the returned matrix, teachers of other parts abstain.
 func TrainPart(ctx context.Context, cfg Config, part, parts int, private Dataset, share []int, queries Matrix) (*votes.Matrix, error) {
 	switch {
 	case parts < 1 || part < 0 || part >= parts || parts > cfg.Teachers:

@@ -69,7 +69,7 @@ func (c *chain) start(h header) error {
 	return nil
 }
 
-// follow appends a line, given without its newline, or returns an error if text cannot be the next line.
+// follow appends a line without its newline. If text cannot be the next line, follow returns an error.
 func (c *chain) follow(text []byte) (line, error) {
 	l, err := decode(text)
 	if err != nil {

@@ -82,9 +82,9 @@ type Config struct {
 	// FailureDelta is the part of Delta for events with a failure probability, such as a stability release.
 	// If it is 0, mode Filter refuses such events. Mode Reserved requires 0.
 	FailureDelta float64
-	// Run identifies a resumable run, whose private input, secret key and reservations are fixed. After the
-	// file is opened again, Reserve first returns the recorded entries, in order and without a charge. This
-	// is valid because a rerun gives identical answers. If a rerun has different noise, Run must be empty.
+	// Run identifies a resumable run with a fixed private input, secret key and reservations. After the file
+	// is opened again, Reserve first returns the recorded entries, in order and without a charge. No charge
+	// is needed, because a rerun gives identical answers. If a rerun has different noise, Run must be empty.
 	// For runs on a shared ledger see [Ledger.Run].
 	Run string
 	// Data identifies the private input, for example by the SHA-256 of a vote file. It is optional and

@@ -217,8 +217,8 @@ func (l *Ledger) Runs() []NamedRun {
 	return runs
 }
 
-// Epsilon returns the epsilon of all reservations at the ledger's delta. In mode Reserved it covers all past
-// and future releases. In mode Filter the guarantee is the whole budget, not this epsilon.
+// Epsilon returns the epsilon of all reservations at the ledger's delta. In mode Reserved this epsilon covers
+// all past and future releases. In mode Filter the guarantee is the whole budget, not this epsilon.
 func (l *Ledger) Epsilon() (float64, error) {
 	claim, err := l.Claim()
 	return claim.Epsilon, err

@@ -212,8 +212,8 @@ func (l *Ledger) Committed(reservations ...*Reservation) bool {
 }
 
 // Run is a resumable run on a shared ledger. Two runs with the same id must have the same private input,
-// secret key and reservations. In a resumed run, the first calls of Reserve return the recorded entries, in
-// order and without a charge.
+// secret key and reservations. If a run resumes, Reserve first returns the recorded entries, in order and
+// without a charge.
 type Run struct {
 	ledger *Ledger
 	id     string // "" for reservations without a named run

@@ -337,7 +337,7 @@ func charged(events []accountant.Event) []accountant.Part {
 	return parts
 }
 
-// absurd is the largest epsilon without a warning. At epsilon 20, odds of 1 to 1 may become 485 million to 1.
+// absurd is the largest epsilon without a warning. Epsilon 20 can multiply an attacker's odds by 485 million.
 const absurd = 20
 
 // Warning returns a warning for an epsilon that gives almost no protection, and "" otherwise.

@@ -156,8 +156,8 @@ func (g *guarantees) sampled(e accountant.Event, q float64, inner accountant.Eve
 	return unsupported(e, fmt.Sprintf("amplification by sampling is known here for a single mechanism only, not for %T", inner))
 }
 
-// selection adds count copies of e to g. A selection among runs with pure epsilon costs (2+Eta) epsilon
-// (Papernot, Steinke 2022). For the geometric distribution this is 3 epsilon (Liu, Talwar 2019).
+// selection adds count copies of e to g. A selection among pure epsilon runs costs (2+Eta) epsilon (Papernot,
+// Steinke 2022). For the geometric distribution the cost is 3 epsilon (Liu, Talwar 2019).
 func (g *guarantees) selection(e accountant.Selection, count int64, rel accountant.Relation) error {
 	var inner guarantees
 	if err := inner.flatten(e.Event, 1, rel); err != nil {

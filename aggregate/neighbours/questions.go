@@ -46,7 +46,7 @@ func NewNearestQuestions(cfg NearestQuestionsConfig) (*NearestQuestions, error) 
 	return &NearestQuestions{cfg, noise}, nil
 }
 
-// Event returns the event of all counts. Neighbours differ by one added or removed unit.
+// Event returns the event of all counts, for one added or removed unit.
 func (m *NearestQuestions) Event() accountant.Event {
 	e := accountant.Repeated{
 		Event: accountant.DiscreteGaussian{Sigma: m.noise.Sigma(), Sensitivity: 1},

@@ -162,7 +162,7 @@ type Clear struct {
 	Answered  float64 // probability of an answer for a unanimous vote
 }
 
-// Clearly computes [Clear] for the setting s and the given numbers of teachers and classes.
+// Clearly computes [Clear] for a setting and numbers of teachers and classes.
 func Clearly(s aggregate.Setting, teachers, classes int) (Clear, error) {
 	d, err := described(s.Mechanism)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // because it has the fewest good queries for the same mean. If the mean may be one half or less, all queries
 // may be tied, and no plan reaches the goal.
 
-// ShareSlack is how far a plan's accuracy may be below the goal's if Public.Share is as low as LeastShare.
+// ShareSlack bounds a plan's shortfall from the accuracy goal if the true Public.Share is LeastShare.
 const ShareSlack = 0.04
 
 func (p Public) sharing(queries int) (worlds []world, err error) {

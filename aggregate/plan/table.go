@@ -41,12 +41,12 @@ func (o Outcome) Accuracy() float64 {
 	return o.Right / o.Released
 }
 
-// Outcomes returns the outcomes of noisy argmax and of stability methods on one query per example. The noisy
-// argmax methods are GNMax, Exponential and the best setting of Confident-GNMax. The stability methods are
-// [stable.MStab], [stable.SVTPrinted], [stable.SVTCalibrated] and [stable.SVT]. For each sparse vector (SVT),
-// Outcomes chooses the number of refusals that gives the most correct labels. Without MinAccuracy, GNMax
-// and Exponential answer all queries. With MinAccuracy they answer as many queries as possible at this
-// accuracy. Methods that cannot meet the goal are omitted.
+// Outcomes evaluates noisy argmax and stability methods on one query per example. The noisy argmax methods
+// are GNMax, Exponential and the best setting of Confident-GNMax. The stability methods are [stable.MStab],
+// [stable.SVTPrinted], [stable.SVTCalibrated] and [stable.SVT]. For each sparse vector (SVT), Outcomes
+// chooses the number of refusals that gives the most correct labels. GNMax and Exponential answer all
+// queries, or with MinAccuracy the largest number that reaches this accuracy. Methods that cannot meet the
+// goal are omitted.
 func Outcomes(ctx context.Context, examples []Example, goal Goal) ([]Outcome, error) {
 	if err := goal.Validate(); err != nil {
 		return nil, err

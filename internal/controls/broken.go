@@ -323,8 +323,8 @@ func halfLines(survival func(float64) float64) []float64 {
 	return append(law, math.Log1p(-above))
 }
 
-// Permute-and-flip and the exponential mechanism have epsilon 2/flipScale. Only the exponential mechanism has
-// bounded range 2/flipScale (Durfee, Rogers 2019).
+// flipScale gives permute-and-flip and the exponential mechanism epsilon 2/flipScale. Only the exponential
+// mechanism has bounded range 2/flipScale (Durfee, Rogers 2019).
 const flipScale, flips = 10.0, 500
 
 var exponential = profile(accountant.Repeated{
@@ -335,7 +335,7 @@ func permuteAndFlip(lead float64) []float64 {
 	return binomial(flips, math.Log(p/(1-p)))
 }
 
-// anyOrder returns a mechanism of at most two steps with an invalid privacy filter.
+// anyOrder returns a mechanism with an invalid privacy filter and at most two steps.
 func anyOrder() laws {
 	// It continues while the cost at Rényi order 6 or at order 32 fits epsilon 2 at delta 0.01. Every path
 	// fits, but the mechanism's delta at epsilon 2 is 0.0137. Whitehouse et al. 2023 give valid filters.

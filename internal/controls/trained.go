@@ -133,7 +133,7 @@ func (t trained) images(ctx context.Context) (labelled, error) {
 	return images, err
 }
 
-// withCanaries adds one column for every canary, and one row of class 0 for each canary in the data.
+// withCanaries adds one column per canary, and one row of class 0 per canary i with in[i] set.
 func withCanaries(images labelled, size float64, present int, in []bool) dpsgd.Data {
 	n, d := images.x.Rows, images.x.Cols
 	cols := d + len(in)

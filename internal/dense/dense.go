@@ -28,7 +28,7 @@ func Rows(m Matrix, from, to int) Matrix {
 	return m
 }
 
-// Columns returns each column j of m with from <= j < to, sharing memory with m.
+// Columns returns the columns j of m with from <= j < to. The result shares memory with m.
 func Columns(m Matrix, from, to int) Matrix {
 	m.Cols, m.Data = to-from, m.Data[min(from, len(m.Data)):]
 	return m

@@ -64,9 +64,8 @@ func WriteBytes(path string, mode os.FileMode, data []byte) error {
 	})
 }
 
-// Lock locks the file at path until unlock is called. It waits until no other process holds the lock, or
-// until ctx is done. A missing file is made with mode 0600, because any process that can open the file
-// can hold the lock.
+// Lock locks the file at path until unlock is called. Lock waits until no other process holds the lock, or
+// until ctx is done. A new file has mode 0600, because any process that can open the file can hold the lock.
 func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	f, err := Wait(ctx, "durable: waiting for another process to leave the folder", func() (*lockedfile.File, error) {
 		f, err := lockedfile.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)

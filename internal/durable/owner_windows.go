@@ -19,8 +19,8 @@ const (
 	fileDeleteChild = 0x40
 )
 
-// Exposed returns an error if path is owned by, or writable for, an account other than this user, the system
-// and the administrators.
+// Exposed returns an error if an account other than this user, the system and the administrators owns or can
+// write path.
 func Exposed(path string, _ fs.FileInfo) error { return granted(path, mayWrite, "write to it") }
 
 // Readable returns an error if any account owns or may read path, except this user, the system and the

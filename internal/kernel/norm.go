@@ -68,7 +68,7 @@ func Sum(x []float32) float64 {
 	return sumOf(&s)
 }
 
-// SquaresAbout returns the sum of (v - centre)² over all v in x, with the order of additions of [Sum].
+// SquaresAbout returns the sum of (v - centre)² over all v in x. It adds in the order of [Sum].
 func SquaresAbout(x []float32, centre float64) float64 {
 	var s [normLanes]float64
 	if done := whole[float32](len(x), normLanes); done > 0 {

@@ -27,8 +27,7 @@ func FFTError(n int) float64 {
 	return 1.42 * 0x1p-53 * fftUnits(n)
 }
 
-// FFTNormError bounds the Euclidean norm of the error of one transform, relative to the norm of the exact
-// result.
+// FFTNormError bounds the relative error of one transform in the Euclidean norm.
 func FFTNormError(n int) float64 {
 	// Let each of the r outputs of a butterfly have an error of at most e times the sum of the moduli of the
 	// butterfly's inputs. Then the norm of the errors is at most r e times the norm of the inputs. The
@@ -129,7 +128,7 @@ func (f *FFT) Forward(c []complex128) {
 	c[h/2] = complex(real(z[h/2]), -imag(z[h/2])) // the root is -i
 }
 
-// Inverse inverts Forward. The last element of c is then undefined.
+// Inverse inverts Forward, and leaves the last element of c undefined.
 func (f *FFT) Inverse(c []complex128) {
 	h := f.n / 2
 	scale := 1 / float64(f.n)

@@ -2,9 +2,8 @@ package online
 
 import "hash/maphash"
 
-// index finds the records of a journal by query. A slot holds 32 bits of a hash of the query, and the place
-// of the record plus 1. At most three quarters of the slots are used, so the index has 11 to 21 bytes for
-// each query.
+// index finds the records of a journal by query. A slot holds 32 bits of the query's hash, and the record's
+// place plus 1. At most three quarters of the slots are used, so the index has 11 to 21 bytes per query.
 type index struct {
 	seed  maphash.Seed
 	slots []uint64

@@ -69,8 +69,8 @@ func (j *journal) close() error { return errors.Join(j.file.Close(), j.mark.clos
 // makeJournal creates the file of an empty journal.
 func makeJournal(path string) error { return durable.WriteBytes(path, 0o600, []byte(journalMagic)) }
 
-// openJournal opens the journal at path, and calls the function `each` for each record. A last frame that was
-// not written completely is removed. No answer is released before its frame is on disk.
+// openJournal opens the journal at path, and calls the function `each` for each record. It removes an
+// incomplete last frame, because no answer is released before its frame is on disk.
 func openJournal(path string, key rng.Key, each func(record) error) (j *journal, err error) {
 	secret, err := key.Derive("journal").MarshalText()
 	if err != nil {

@@ -85,8 +85,8 @@ func (s Settings) Capped() bool { return s.Mechanism == "confident" || s.Mechani
 // counted reports whether the number of queries has a cap.
 func (s Settings) counted() bool { return s.Mechanism != "screen" }
 
-// choose sets each noise parameter that is not given. It also sets Quota.Votes if Quota.Votes is 0. The
-// function `least` determines the noise.
+// choose sets missing noise parameters by the function `least`. If Quota.Votes is 0, choose also sets
+// Quota.Votes.
 func (s Settings) choose(least aggregate.LeastNoise) (Settings, error) {
 	if s.Quota != nil {
 		t, err := s.Quota.Choose(least)

@@ -22,7 +22,7 @@ import (
 // audit itself failed.
 type Labeller func(ctx context.Context, in Input) (Answer, error)
 
-// Input is what a labeller receives: a file and, if the file is a table, questions.
+// Input holds the file for a labeller and, if the file is a table, questions.
 type Input struct{ Data, Questions []byte }
 
 // Answer is the output of one run.
@@ -109,7 +109,7 @@ func contents(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, largest))
 }
 
-// bounded keeps the first bytes that are written to it.
+// bounded keeps the first bytes written and drops the rest.
 type bounded struct {
 	bytes.Buffer
 	left int

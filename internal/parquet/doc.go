@@ -6,15 +6,15 @@
 //
 // A cell is the text that pandas writes to CSV for the same table, except for whole floats. A missing value
 // is empty, a boolean is True or False, a date is 2006-01-02. A float is the shortest text that parses to the
-// same value. A whole float has no decimal point. Pandas stores a column of integers as floats if one value
-// is missing. Without the decimal point, these integers keep their text.
+// same value. A whole float has no decimal point. If a value is missing, pandas stores a column of integers
+// as floats. Without the decimal point, these integers keep their text.
 //
 // # Types and encodings
 //
 // Columns hold strings, integers, floats, booleans or dates. Missing values, dictionaries and all encodings
-// except the obsolete bit-packed levels are supported. Pages have version 1 or 2. They are uncompressed, or
-// compressed by Snappy, gzip, Zstandard or LZ4. Reading a column with another type, encoding or compression
-// is an error. For another type, [Column].Refused describes the content of the column.
+// except the obsolete bit-packed levels are supported. Pages have version 1 or 2, without compression or with
+// Snappy, gzip, Zstandard or LZ4. Reading a column with another type, encoding or compression is an error.
+// [Column].Refused describes the content of a column with another type.
 //
 // The cells of a row depend only on the row. So statistics, indexes and metadata, which depend on several
 // rows, are skipped.
@@ -28,8 +28,7 @@
 //
 // # Why this package reads pages
 //
-// The Thrift package of parquet-go reads and writes the format's structures. Checks in thrift.go limit their
-// size. The page readers of parquet-go are not used. A file of a few bytes can contain a page or a repeated
-// value of huge unpacked size, and these readers have no limit. The main package of parquet-go would
-// also make a program 6 MB larger.
+// The Thrift package of parquet-go reads and writes the format's structures, and thrift.go limits the sizes.
+// The page readers of parquet-go have no size limit. But a file of a few bytes can contain a page or a
+// repeated value of huge unpacked size.
 package parquet

@@ -17,8 +17,8 @@ type Model struct {
 	Mean     *Mean     `json:"mean,omitempty"`
 }
 
-// Describer is a fitted classifier that has an equivalent [Model]. The scores are equal up to rounding,
-// unless the comment of the method Plain states a difference.
+// Describer is a fitted classifier that has an equivalent [Model]. The scores are equal up to rounding. The
+// comment of a method Plain must state any other difference.
 type Describer interface {
 	Plain() *Model
 }

@@ -190,8 +190,8 @@ func (j *job) poolFiles() (paid, all []string) {
 	return paid, all
 }
 
-// table draws rows from the noisy counts of pairs of columns, and writes them. The student m predicts the
-// label of each row.
+// table draws rows from the noisy counts of pairs of columns, and writes the rows with labels from the
+// student m.
 func (j *job) table(ctx context.Context, m *published.Model, schema *dataset.Schema) error {
 	return j.writeDrawn(tableFile, tableRows, func(t *dataset.Table) (labels dataset.Column, err error) {
 		x, err := schema.Encoder.Encode(t)

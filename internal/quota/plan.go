@@ -83,7 +83,7 @@ type Sample struct {
 	Terms Terms
 }
 
-// Check returns an error if there are too few public rows for a radius.
+// Check returns an error if s has too few public rows to determine a radius.
 func (s Sample) Check() error {
 	if s.Terms.Radius == 0 && s.rank(0) < 1 {
 		return fmt.Errorf("quota: %d public rows are too few; at least %.0f are needed",

@@ -138,7 +138,6 @@ func (c *clippedSession) Answer(s State, query uint64, in Input) (Answer, error)
 	return Answer{in.List[acceptance.First(c.scores, c.turns)], Vote}, nil
 }
 
-// checkScores checks a list, whose scores must be in [-most, most].
 func (in Input) checkScores(most int64) error {
 	switch {
 	case len(in.List) == 0 || len(in.List) > maxOptions:

@@ -13,9 +13,9 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Law is the distribution of the number of runs. If Mean is above 0, it is the Poisson distribution.
-// Otherwise it is the truncated negative binomial distribution on 1, 2, ... with parameters Eta and Gamma.
-// [Poisson] and [NegativeBinomial] return a Law for an expected number of runs.
+// Law is the distribution of the number of runs. If Mean is above 0, the distribution is Poisson. Otherwise
+// the distribution is truncated negative binomial on 1, 2, ... with parameters Eta and Gamma. [Poisson] and
+// [NegativeBinomial] return a Law for an expected number of runs.
 type Law struct {
 	Eta   float64 // shape in (-1, 1]: 1 is geometric, 0 is logarithmic
 	Gamma float64 // in (0, 1), small for many runs; 0 for Poisson

@@ -77,9 +77,9 @@ type Result struct {
 	Left    ledger.Left
 }
 
-// Run labels the votes, resumes an interrupted run, or checks a complete run (see the package comment). A
-// refusal is a *[fault.Error]. For a run over budget it is a *[BudgetError], and nothing is charged or
-// written. If ctx ends or an error occurs, no labels are written. A repeated run adds no cost.
+// Run labels the votes, resumes an interrupted run, or checks a complete run. A refusal is a *[fault.Error].
+// If the run exceeds the budget, the error is a *[BudgetError], and nothing is charged or written. If ctx
+// ends or an error occurs, no labels are written. A repeated run adds no cost.
 func Run(ctx context.Context, c Config) (result Result, err error) {
 	j := job{Config: c}
 	if err := j.check(); err != nil {

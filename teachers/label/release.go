@@ -122,9 +122,8 @@ type Planning struct {
 	Goal   plan.Goal   // Epsilon, Delta and Accountant are ignored
 	// Accept, if not nil, receives the plan before any charge. An error refuses the plan.
 	Accept func(context.Context, plan.Alternative) error
-	// Pilot, if not nil, makes [Run] release a [Pilot] first and plan from it. The ledger must have mode
-	// Filter. Run calls the function before the charge with released = false, and after the release with
-	// released = true. An error stops the run.
+	// Pilot, if not nil, makes [Run] release a [Pilot] before it plans. The ledger must have mode Filter. Run
+	// calls the function before the charge and after the release. An error stops the run.
 	Pilot func(p Pilot, released bool) error
 }
 

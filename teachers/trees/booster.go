@@ -357,5 +357,5 @@ func (g *gradientGrower) best(histogram []sums, whole sums) gradientSplit {
 	return best
 }
 
-// A split replaces the best split only if its gain is larger by more than minGain, because gains are rounded.
+// minGain is the margin by which a split must exceed the best split, because gains are rounded.
 const minGain = 1e-9

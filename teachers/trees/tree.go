@@ -85,7 +85,8 @@ type ensemble struct {
 // blockRows bounds the rows scored at once. A power of 2 would make columns compete for cache lines.
 const blockRows = 2000
 
-// fit validates the data, puts the values into bins, and calls grow to add the trees. The model m embeds e.
+// fit validates the data, puts the values into bins, and calls grow to add the trees. The model m must embed
+// e.
 func fit(ctx context.Context, name string, m teachers.Classifier, e *ensemble, data teachers.Dataset, bins int,
 	grow func(b *binned, class []int32) error) (teachers.Classifier, error) {
 	if err := data.Validate(); err != nil {

@@ -250,8 +250,8 @@ func (o Options) classNames(classes int) []string {
 // Counts reports whether the file holds counts, which hide the votes of single teachers.
 func (s *Source) Counts() bool { return s.opt.Counts }
 
-// Hash identifies all votes of the file. It depends neither on the selected queries nor on the format. For
-// labels it equals [Matrix.Hash]. It is secret, because it has no key.
+// Hash returns a hash of all votes of the file, for any selected queries and any format. For labels the hash
+// equals [Matrix.Hash]. The hash has no key, so it is secret.
 func (s *Source) Hash() [32]byte { return s.hash }
 
 func (s *Source) String() string {

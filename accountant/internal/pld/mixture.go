@@ -136,7 +136,7 @@ func (m mixture) pieces(zlo, zhi float64) float64 {
 	return 2 * (zhi - zlo) * (1 + math.Max(math.Abs(zlo), math.Abs(zhi)) + 1/m.sigma)
 }
 
-// half returns the half cell of the outputs z with from.z <= z <= to.z. The whole cell has width d.
+// half returns the halfCell of the outputs z with from.z <= z <= to.z, in a cell of width d.
 func (m mixture) half(from, to output, below, d float64) halfCell {
 	// The argument below is the loss from.loss minus the loss at the left end of the whole cell. On each
 	// piece the integrand is a polynomial up to rounding. Let a piece start at z0, with loss l0 and slope p.

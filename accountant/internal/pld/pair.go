@@ -98,7 +98,7 @@ func Several(steps, k int64, sigma float64) Pair {
 	return Pair{pairSeveral, float64(steps), sigma, float64(k)}
 }
 
-// plain replaces a pair of Several by another lower bound: the Gaussian pair of the sum of all outputs.
+// plain replaces a pair of Several by the Gaussian pair of the summed outputs, another lower bound.
 func (p Pair) plain() Pair { return Gaussian(p.b, p.c/math.Sqrt(p.a)) }
 
 func (p Pair) tooPlain() bool {

@@ -236,7 +236,7 @@ func (q *query) cheapest(top, eps, want, gap float64) float64 {
 	return best
 }
 
-// slope approximates the slope of -log delta. No bound depends on it.
+// slope approximates the slope of -log delta. No bound depends on the approximation.
 func slope(lambda float64) float64 { return math.Min(1, math.Max(lambda, leastSlope)) }
 
 func (q *query) dense() bool {

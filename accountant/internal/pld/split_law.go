@@ -236,7 +236,7 @@ func (l *splitLaw) large(h, less float64, up bool) *sumLaw {
 	return out
 }
 
-// sumOfSmall returns the distribution of the sum of n small ratios. If biased is set, one of them has the
+// sumOfSmall returns the distribution of the sum of n small ratios. If biased is set, one ratio has the
 // distribution l.biased.
 func (l *splitLaw) sumOfSmall(n float64, biased bool) (*smallSum, error) {
 	key := splitKey{int64(n), biased}

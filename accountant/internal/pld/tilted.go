@@ -23,7 +23,7 @@ type tilted struct {
 	err float64
 	// noise is an upper bound on sqrt(sum e[i]^2 / h), where err defines e[i].
 	noise float64
-	// most is an upper bound on each |e[i]|, with e[i] as for err, but from the last convolution only.
+	// most is an upper bound on each |e[i]| of the last convolution. The comment of err defines e[i].
 	most   float64
 	length int // length of the window of the last convolution
 	pieces int // pieces of the integration of one step

@@ -90,8 +90,7 @@ func (e Event[F]) String() (name string) {
 	return name
 }
 
-// learn chooses an event from pairs of runs. The argument `tests` is the expected number of later pairs that
-// test the event.
+// learn chooses an event from pairs of runs. About `tests` later pairs test the event.
 func learn[F comparable](runs [2][]Outcome[F], delta, alpha float64, tests int) (best Event[F]) {
 	e, scored := estimated(runs), runs
 	// Unless features are few, weights and limit use different halves of the pairs, against overfitting.

@@ -65,7 +65,7 @@ const slack = 1 + 0x1p-16
 // [Account.AddUnseen]. On an error Add adds nothing.
 func (a *Account) Add(s Step, distances []float64) error { return a.AddRepeated(s, distances, 1) }
 
-// AddRepeated has the effect of several equal calls of Add, but Figure.Distances counts the distances once.
+// AddRepeated equals several calls of Add, but Figure.Distances counts the distances once.
 func (a *Account) AddRepeated(s Step, distances []float64, times int) error {
 	if err := s.validate(); err != nil {
 		return err
@@ -133,8 +133,8 @@ func (a *Account) prepare(s Step) {
 	}
 }
 
-// AddUnseen adds a step without distances. The step costs as much as one whose distances all equal
-// Config.Bound. Without Config.Bound, AddUnseen returns an error.
+// AddUnseen adds a step without distances. The cost assumes that all distances equal Config.Bound. Without
+// Config.Bound, AddUnseen returns an error.
 func (a *Account) AddUnseen(s Step) error { return a.addUnseen(s, 1) }
 
 func (a *Account) addUnseen(s Step, times int) error {

@@ -1,9 +1,9 @@
 // Package analysis computes a private report of a PATE run. The report compares the privacy cost of the
 // queries on the actual votes with the worst-case cost on any votes.
 //
-// If nearly all teachers agree, noise and one changed vote hardly affect the answer. On such votes the Rényi
-// divergence is far below the worst case, which a ledger charges. [Analyze] adds up published bounds on this
-// divergence over all queries, and separately its exact values. It also estimates the cost of publishing the
+// If nearly all teachers agree, noise and one changed vote hardly affect the answer. Then the Rényi
+// divergence is far below the worst case that a ledger charges. [Analyze] adds up published bounds on this
+// divergence over all queries, and also the exact divergences. Analyze estimates the cost of publishing the
 // sum of the bounds:
 //
 //	m, err := analysis.Of("confident", map[string]float64{"threshold": 200, "sigma1": 150, "sigma2": 40})
@@ -28,43 +28,42 @@
 //
 //   - Costs.DataDependent bounds D_a(M(h)||M(h')) by Theorem 6 of Papernot et al. 2018 (GNMax and the
 //     threshold test) or Theorem 3 of Papernot et al. 2017 (LNMax). All conditions of the theorems are
-//     checked. The theorems are one-sided: D_a(M(h')||M(h)) exceeded the bound of Theorem 6 in 305 of 1750
-//     random cases, by a factor of up to 60,000.
-//   - Exact is the divergence itself in both directions, from the output distributions. It is usually 2 to 30
-//     times smaller than the bound of Theorem 6.
+//     checked. The theorems are one-sided. In 305 of 1750 random cases, D_a(M(h')||M(h)) exceeded the bound
+//     of Theorem 6, by a factor of up to 60,000.
+//   - Exact holds the divergences themselves, from the output distributions, in both directions. They are
+//     usually 2 to 30 times smaller than the bound of Theorem 6.
 //
-// Sums over queries are valid if the choice of queries depends on neither votes nor noise.
+// Sums over queries are valid if votes and noise do not affect the choice of queries.
 //
-// [Sanitizer.Release] costs one accountant.GNSS event. Its noise is an exact normal variable, which is
-// rounded to a public grid and never to a float64. The standard deviation is proportional to a smooth bound
-// on the sensitivity of the cost (Nissim, Raskhodnikova, Smith 2007; Papernot et al. 2018, appendix B). The
-// smooth bound covers teachers that change their vote, start to abstain or stop abstaining. Let q bound
-// the probability that noise changes the answer. The smooth bound is valid if the cost grows with q. To cover
-// rounding errors, the smooth bound is raised by a small amount, which is tested, not proven.
+// [Sanitizer.Release] costs one accountant.GNSS event. Its noise is an exact normal variable, rounded to a
+// public grid and never to a float64. The standard deviation is proportional to a smooth bound on the
+// sensitivity of the cost (Nissim, Raskhodnikova, Smith 2007; Papernot et al. 2018, appendix B). The smooth
+// bound covers teachers that change their vote, start to abstain or stop abstaining. Let q bound the
+// probability that noise changes the answer. If the cost grows with q, the smooth bound is valid. A small
+// increase of the bound covers rounding errors. Its size is tested, not proven.
 //
-// Noise is continuous, as in the papers. With Options.IntegerNoise, the exact divergences are those of the
-// integer noise and the tie rule of package aggregate. At a sigma below 3 votes, these divergences can exceed
-// the published bounds even in the direction D_a(M(h)||M(h')).
+// The analysis assumes continuous noise, as in the papers. With Options.IntegerNoise, exact divergences are
+// for the integer noise and the tie rule of package aggregate. Below a sigma of 3 votes, exact divergences
+// can exceed the published bounds even in the direction D_a(M(h)||M(h')).
 //
 // # Caveats
 //
-// An epsilon from data-dependent costs is no guarantee. It measures how well these votes hide a record, and
-// neighbouring votes may hide the record less. A run that publishes this epsilon, stops at it or chooses
-// sigma from it reveals votes ([Number]). If a run stops at a data-dependent cost, the number of answers can
-// distinguish two neighbours with certainty.
+// An epsilon from data-dependent costs is no guarantee. Neighbouring votes may hide a record less than these
+// votes. A run that publishes this epsilon, stops at it or chooses sigma from it reveals votes ([Number]). If
+// a run stops at a data-dependent cost, the number of answers can distinguish two neighbours with certainty.
 //
-// [Expected] is the cost in most papers on Confident-GNMax, and it is no bound. [Realised], the
-// data-dependent cost of the released answers, is no bound either. Report.All is a bound.
+// [Expected], the cost in most papers on Confident-GNMax, is no bound. The data-dependent cost of the
+// released answers, in [Realised], is no bound. Report.All is a bound.
 //
 // Smooth sensitivity is known only for GNMax and the threshold test. The conditions of its theorem (Papernot
-// et al. 2018, appendix B) fail if the order is too high for the noise ([ConditionError]). A release does not
-// use this theorem, but another bound on the sensitivity. At orders above about 1/(4 Beta) the published cost
-// of a release is too small, so accountant.GNSS is charged.
+// et al. 2018, appendix B) fail if the order is too high for the noise ([ConditionError]). A release uses
+// another bound on the sensitivity. At orders above about 1/(4 Beta) the published cost is too small, so a
+// release charges accountant.GNSS.
 //
 // A released cost covers only the direction D_a(M(h)||M(h')), and is no guarantee for the votes. With few
 // queries it is rarely much below the worst case. For 640 queries, 250 teachers, sigma 40, delta 1e-5 and the
-// defaults, the released epsilon is 3.8, and the worst case 4.2. Without noise, epsilon is 2.0, but private.
+// defaults, the private epsilon is 2.0, the released epsilon 3.8, and the worst case 4.2.
 //
-// For LNMax the published data-independent cost exceeds the charge of a ledger, because the curve of
+// For LNMax, a ledger charges less than the published data-independent cost, because the curve of
 // accountant.LNMax is tighter.
 package analysis

@@ -10,8 +10,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// ConditionError reports that a condition of the published theorem on smooth sensitivity fails. It is public:
-// it depends only on the noise, the order and the number of classes.
+// ConditionError reports that a condition of the published theorem on smooth sensitivity fails. The error
+// does not depend on votes, so it is public.
 type ConditionError struct {
 	Condition string // failing condition, as in Papernot et al. 2018, appendix B.4
 	Sigma     float64

@@ -47,8 +47,7 @@ type Epsilon struct {
 }
 
 // Costs holds epsilons by published Rényi bounds. Independent uses bounds that are valid on any votes.
-// DataDependent uses bounds for the true votes and is one-sided: it bounds D_a(M(D)||M(D')) only for the true
-// data D.
+// DataDependent uses bounds for the true data D. These bounds cover only the direction D_a(M(D)||M(D')).
 type Costs struct {
 	Independent, DataDependent Epsilon
 	// Claim is the epsilon that a ledger in mode "reserved" proves for the same queries and answers. If there
@@ -69,9 +68,9 @@ type Expected struct {
 	Costs
 }
 
-// Realised is the cost of the threshold tests plus the cost of the released answers. The field Independent
-// is what a privacy filter with one fixed order would charge. The field DataDependent is NOT a bound,
-// because the votes determine which queries are charged.
+// Realised is the cost of the threshold tests and the released answers. Independent equals the charge of a
+// privacy filter with one fixed order. DataDependent is NOT a bound, because the votes determine which
+// queries are charged.
 type Realised struct {
 	Answered int
 	Costs

@@ -45,7 +45,7 @@ func New(cfg Config) (*Marginals, error) {
 	return &Marginals{cfg, noise}, nil
 }
 
-// Event returns the event of all columns together. A unit changes a count in every column.
+// Event returns the event of all columns together, because a unit changes counts in every column.
 func (m *Marginals) Event() accountant.Event {
 	return accountant.Repeated{
 		Event: accountant.DiscreteGaussian{Sigma: m.noise.Sigma(), Sensitivity: math.Sqrt(moved(m.cfg.Relation))},

@@ -34,8 +34,7 @@ type Pair struct {
 	Counts  []int64 // by group of the first column, then of the second
 }
 
-// scoreUnit is the number of integer steps per unit of a score. Scores are integers, so that their
-// sensitivity is exact.
+// scoreUnit is the number of integer steps per unit of a score. Integer scores have an exact sensitivity.
 const scoreUnit = 1024
 
 func NewTree(cfg TreeConfig) (*Tree, error) {

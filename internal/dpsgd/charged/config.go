@@ -41,8 +41,8 @@ type Config struct {
 	Progress func(stage string) `json:"-"`
 }
 
-// Default returns a Config with scattering, oriented gradients and all statistics. It suits MNIST and
-// Fashion-MNIST. Tramer and Boneh (2021) also normalise the channels of the scattering transform by noisy
+// Default returns a Config with scattering, oriented gradients and all statistics, for MNIST and
+// Fashion-MNIST. Unlike Tramer and Boneh (2021), Default does not normalise the scattering channels by noisy
 // statistics.
 func Default(records int) Config {
 	return Config{

@@ -36,7 +36,7 @@ type Config struct {
 	// plan sets neither epsilon nor noise, the run uses the least noise that fits in the remaining budget.
 	Shared *Shared
 
-	// Typical, if not nil, adds an account of a typical record by Bayesian differential privacy.
+	// Typical, if not nil, adds a Bayesian privacy account of a typical record.
 	Typical *typical.Config
 
 	// Rows, if not nil, is the schema of the rows, fitted on public rows. It is saved with the model.

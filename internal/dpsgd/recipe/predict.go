@@ -47,8 +47,8 @@ type Card struct {
 	Scored     string `json:"scored,omitempty"` // hash of the public test rows
 }
 
-// Prediction is the class with the largest output, or the lowest such class in a tie. Probability is its
-// softmax probability.
+// Prediction holds the class with the largest output, and the softmax probability of this class. In a tie,
+// the lowest class wins.
 type Prediction struct {
 	Class       int
 	Probability float64
@@ -58,8 +58,8 @@ type Prediction struct {
 var ErrRows = errors.New("recipe: the rows do not fit the model")
 
 // Predict returns the class of every row of set. Images must have the size of the training images, with
-// pixels in [0, 1]. Rows of a table come from [Model.Rows]. The class of a row depends only on this row.
-// Errors about sizes and about values that are not finite match [ErrRows].
+// pixels in [0, 1]. Rows of a table must come from [Model.Rows]. The class of a row depends only on this row.
+// Errors about sizes and non-finite values match [ErrRows].
 func (m *Model) Predict(ctx context.Context, set dataset.Set) ([]int, error) {
 	predictions, err := m.Predictions(ctx, set)
 	if err != nil {
@@ -172,9 +172,9 @@ func predict(outputs []float32) (Prediction, error) {
 	return Prediction{Class: best, Probability: 1 / sum}, nil
 }
 
-// Accuracy returns the fraction of rows of set whose predicted class is right. Classes are compared by name.
-// A row counts as wrong if the model does not have the class of this row. If set has no labels, or
-// if set and the model have no class in common, known is false.
+// Accuracy returns the fraction of rows of set with a right prediction. Classes are compared by name. A row
+// counts as wrong if the model does not have the class of this row. If set has no labels, or if set and the
+// model have no class in common, known is false.
 func (m *Model) Accuracy(classes []int, set dataset.Set) (accuracy float64, known bool) {
 	of := make([]int, len(set.Classes)) // index of each class in the model
 	for k, name := range set.Classes {
@@ -193,7 +193,7 @@ func (m *Model) Accuracy(classes []int, set dataset.Set) (accuracy float64, know
 	return float64(right) / float64(len(classes)), true
 }
 
-// FileOfChosen returns the model file of a model that was chosen among several models. The argument `epsilon`
+// FileOfChosen returns the file of a model that was chosen among several models. The argument `epsilon`
 // includes the cost of the choice. The argument `scored` holds the public test rows.
 func (m *Model) FileOfChosen(epsilon, delta float64, scored dataset.Set) ([]byte, error) {
 	chosen := *m

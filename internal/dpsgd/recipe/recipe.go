@@ -253,7 +253,6 @@ func (r Recipe) protected(s Shape, columns int, epsilon float64) dpsgd.Config {
 	return c
 }
 
-// tableRate returns the learning rate for a table.
 func tableRate(c dpsgd.Config, records, norm int, epsilon float64) float64 {
 	// The argument norm is the squared norm of a row. The noise of all steps together has a standard
 	// deviation of about Steps/(0.27 epsilon^0.87 records), at a delta near 1e-5 and clip norm 1. The

@@ -254,7 +254,7 @@ type Row struct {
 	// test rows. Results of earlier versions have none.
 	Recall []float64 `json:"recall,omitempty"`
 	// AUROC is the area under the receiver operating characteristic on the test rows, for two classes.
-	// AUROCSD is its standard deviation over seeds. Results of earlier versions lack these fields.
+	// AUROCSD is the standard deviation over seeds. Results of earlier versions lack these fields.
 	AUROC   *float64 `json:"auroc,omitempty"`
 	AUROCSD *float64 `json:"auroc_sd,omitempty"`
 	// StandardError is the standard error of Accuracy for the number of test rows. It is 0 in results of

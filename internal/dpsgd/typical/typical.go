@@ -30,7 +30,7 @@ type Config struct {
 // inequality, an average of 1e-10 implies delta > 1e-5 for at most a fraction 1e-5 of records.
 const DefaultDelta = 1e-10
 
-// Account computes the Bayesian figures of one training.
+// Account computes the [Figures] of one training.
 type Account struct {
 	accounts []*bayes.Account
 	step     bayes.Step // the same for all steps

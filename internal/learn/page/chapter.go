@@ -31,7 +31,7 @@ type Chapter struct {
 	trace func(*reader) (mechanism string, inputs map[string]string)
 }
 
-// Knob is an input control of a picture. All values are text.
+// Knob is an input control of a picture, with a text value.
 type Knob struct {
 	ID      string   `json:"id"`
 	Label   string   `json:"label"`

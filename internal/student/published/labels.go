@@ -36,10 +36,10 @@ const (
 )
 
 // ReadLabels reads labels of `pate label`: CSV, JSONL, NPY or Parquet. CSV has one line "query,label" per
-// query, or "row,label" if [Labels.Write] wrote it. Queries and rows count from 0. An empty label means that
+// query. Files of [Labels.Write] have "row,label". Queries and rows count from 0. An empty label means that
 // the mechanism declined. Columns of noisy votes are ignored. If rows is not nil, query q is row rows[q] of
-// the pool. A label is a class name in classes, or else a class index from 0. If classes is nil, the number
-// of classes is the largest label plus 1, at least 2. An error about the file is a [*fault.Error].
+// the pool. A label is a name in classes, or else a class index from 0. If classes is nil, max(2, largest
+// label + 1) classes are assumed. An error about the file is a [*fault.Error].
 func ReadLabels(r io.Reader, pool int, rows []int, classes []string) (Labels, error) {
 	l := Labels{Of: slices.Repeat([]int{student.Unlabelled}, pool), Classes: classes}
 	sum := sha256.New()

@@ -87,7 +87,7 @@ func (s Salt) Hash(id string) Hash {
 }
 
 // Votes returns the HMAC of a votes hash under the salt, in hexadecimal. A hash without a key would reveal a
-// small vote matrix, because a reader could try all small matrices.
+// small vote matrix to a reader who tries all small matrices.
 func (s Salt) Votes(hash [32]byte) string {
 	return hex.EncodeToString(s.mac(domainVotes, string(hash[:])))
 }

@@ -29,8 +29,8 @@ type Job struct {
 	Features        string // one of features.Names(); "" means the default for the kind of data
 	Unit            string // name of the privacy unit; "" means the unit column, or "record"
 	Part, Parts     int    // if Parts > 1, only teachers t with t mod Parts = Part are trained
-	// Silo is the name of a silo that trains its own part. Private then holds the rows of this silo alone,
-	// Parts must exceed 1, and each row needs a unit. If Silo is "", Private holds the rows of all
+	// Silo is the name of a silo that trains its own teachers. If Silo is set, Private holds only rows of
+	// this silo. Then Parts must exceed 1, and each row needs a unit. Otherwise Private holds the rows of all
 	// teachers.
 	Silo string
 	Out  string // path of the votes

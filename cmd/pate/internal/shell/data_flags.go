@@ -202,9 +202,9 @@ func WholePath(path string) (string, error) {
 	return whole, nil
 }
 
-// Identity returns a text with the path of the data and the flags for reading them. The first version of pate
-// returned PATH|LABEL|UNIT|HEADER. Identity keeps this form if no other flag is given and no value contains
-// "|", so that runs of the first version can resume.
+// Identity returns a text with the path of the data and the flags for reading them. If no flags except label,
+// unit and header are given, and no value contains "|", the text is PATH|LABEL|UNIT|HEADER. So runs of the
+// first version of pate can resume.
 func (f *DataFlags) Identity() (string, error) {
 	path, err := f.Where()
 	if err != nil {

@@ -65,7 +65,7 @@ func If(broken bool, format string, args ...any) error {
 	return fmt.Errorf(format, args...)
 }
 
-// Positive returns an error if given is true and the flag's value x is not finite and above 0.
+// Positive returns an error if given is true, unless the flag's value x is finite and above 0.
 func Positive(given bool, name string, x float64) error {
 	return If(given && !(x > 0 && x <= math.MaxFloat64), "--%s %v: must be a finite number above 0", name, x)
 }
@@ -83,7 +83,7 @@ func InputError(what error, why, fix, topic string) error {
 	return &CommandError{Code: ExitInvalidInput, What: what, Why: why, Fix: fix, Topic: topic}
 }
 
-// FaultError converts a [*fault.Error] in err to a CommandError with this help topic. It returns other errors
+// FaultError converts a [*fault.Error] in err to a CommandError with the given help topic. Other errors stay
 // unchanged.
 func FaultError(err error, topic string) error {
 	words, found := fault.In(err)

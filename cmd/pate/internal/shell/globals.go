@@ -72,8 +72,8 @@ func Command(use, without string, args cobra.PositionalArgs, run func(*cobra.Com
 	return cmd
 }
 
-// AddTo adds --quiet to all commands below root. It adds --format, --seed and --delta, except to commands for
-// which [Without] lists these flags.
+// AddTo adds --quiet to all commands below root. It also adds --format, --seed and --delta, unless [Without]
+// lists the flag for a command.
 func (g *Globals) AddTo(root *cobra.Command) {
 	root.PersistentFlags().BoolVarP(&g.Quiet, "quiet", "q", false, "no messages and no progress")
 	var add func(cmd *cobra.Command)
