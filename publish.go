@@ -14,8 +14,8 @@ import (
 type PublishOptions struct {
 	Budget // budget of all releases; Ledger and Shared must be empty, because the ledger is a file of Out
 
-	// Out is a folder. When the run is complete, the folder Out/public may be published. The folder
-	// Out/private holds the ledger, keys and votes, and is as secret as the private rows.
+	// Out is the folder of the results. When the run is complete, the folder Out/public may be published. The
+	// folder Out/private holds the ledger, keys and votes, and needs the same protection as the private rows.
 	Out string
 
 	Private, Public dataset.Source

@@ -43,11 +43,10 @@ type noise struct {
 // Train trains model in place with [dpsgd.Train] and saves model to TrainOptions.Out (see [nn.Model.Load]).
 // Train chooses the least noise that fits the remaining budget, so cfg.NoiseMultiplier must be 0. Each
 // privacy unit must have at most one record (see [dpsgd.Data.Records]). Train charges the ledger before the
-// first step, and commits the hash of the file to the ledger before the file appears. After an error the
-// model is unchanged.
+// first step. It commits the hash of the file before the file appears. After an error the model is unchanged.
 //
 // Data, configuration and initial parameters identify a run. A second call with the same arguments resumes an
-// interrupted run with the same noise, or loads the file of a complete run.
+// interrupted run with the same noise. For a complete run, the call loads the file.
 func Train(ctx context.Context, model *nn.Model, data dpsgd.Data, cfg dpsgd.Config, o TrainOptions) (trained Trained, err error) {
 	file, err := o.file(o.Out)
 	if err != nil {

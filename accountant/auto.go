@@ -39,15 +39,15 @@ type AutoConfig struct {
 // NewAccount returns an empty [Auto] account.
 func (c AutoConfig) NewAccount() (Accountant, error) { return NewAuto(c) }
 
-// Auto accounts for a run whose events are all fixed before its first output. It returns the smaller bound of
-// [RDP] and [PLD]. The smaller bound is valid because both bounds hold for fixed events.
+// Auto accounts for a run in which all events are fixed before the first output. It returns the smaller bound
+// of [RDP] and [PLD]. The smaller bound is valid because both bounds hold for fixed events.
 //
 // Auto is not a filter. If outputs decide when a run stops, the bound is wrong: use the mode Filter of
 // package ledger.
 //
 // Auto uses only RDP in three cases: an event has no known dominating pair, there are more than 64 different
-// non-Gaussian pairs, or PLD would need more than 2^27 grid points. None of these cases depends on the
-// machine, so neither does the bound.
+// non-Gaussian pairs, or PLD would need more than 2^27 grid points. These cases and the bound do not depend
+// on the machine.
 type Auto struct {
 	cfg  AutoConfig
 	rdp  *RDP

@@ -112,13 +112,12 @@ func tried[T int64 | float64](ctx context.Context, newAccount NewAccount, target
 	}
 }
 
-// CalibrateNoise returns the least noise for which event(noise) meets the target, and its bound. The
-// privacy cost of the event must fall as the noise grows. The search covers noise from 1e-6 to 1e15. The
-// relative tolerance of the noise is 1e-8, or 1e-6 where the bound jumps. For noise drawn on the
-// integers with a small scale, the cost is not quite monotone. The result then meets the target, but a
-// smaller noise may also meet it. The error is a *NoBracketError if no noise in the range meets the
-// target, or if noise 1e-6 meets it. If the function event returns an error, the search returns the same
-// error.
+// CalibrateNoise returns the least noise for which event(noise) meets the target, and the bound of this
+// event. The privacy cost of the event must fall as the noise grows. The search covers noise from 1e-6 to
+// 1e15. The relative tolerance is 1e-8, or 1e-6 where the bound jumps. For integer noise with a small scale,
+// the cost is not quite monotone. The result then meets the target, but a smaller noise may also do so. If no
+// noise in the range meets the target, or if noise 1e-6 does, the error is a *NoBracketError. Errors of the
+// function event are returned unchanged.
 func CalibrateNoise(ctx context.Context, newAccount NewAccount, target Target, event func(noise float64) (Event, error)) (float64, Bound, error) {
 	if err := target.validate(); err != nil {
 		return 0, Bound{}, err
@@ -169,8 +168,8 @@ func CalibrateCount(ctx context.Context, newAccount NewAccount, target Target, e
 	return int64(found.parameter), best, err
 }
 
-// Affordable returns the largest count for which event(count) meets the target. It returns 0 if a count of 1
-// misses the target, and 2^53 if a count of 2^53 meets it. Other errors are as in [CalibrateCount].
+// Affordable returns the largest count for which event(count) meets the target. The result is 0 if count 1
+// misses the target, and 2^53 if count 2^53 meets the target. Other errors are as in [CalibrateCount].
 func Affordable(ctx context.Context, newAccount NewAccount, target Target, event func(count int64) (Event, error)) (int64, error) {
 	n, _, err := CalibrateCount(ctx, newAccount, target, event)
 	var bracket *NoBracketError
@@ -207,8 +206,8 @@ func CalibrateGaussian(target Target) (float64, Bound, error) {
 	}
 }
 
-// GaussianDelta returns the exact delta of one Gaussian release at epsilon >= 0, without outward rounding
-// (Balle, Wang 2018, Theorem 8). For several releases use the noise multiplier 1/sqrt(sum 1/sigma_i^2).
+// GaussianDelta returns the exact delta of one Gaussian release at epsilon >= 0 (Balle, Wang 2018, Theorem
+// 8). The result is not rounded up. For releases with noise multipliers sigma_i, use 1/sqrt(sum 1/sigma_i^2).
 func GaussianDelta(noiseMultiplier, epsilon float64) (float64, error) {
 	if err := within("gaussian", "noise_multiplier", ">0", noiseMultiplier); err != nil {
 		return 0, err
@@ -219,8 +218,8 @@ func GaussianDelta(noiseMultiplier, epsilon float64) (float64, error) {
 	return math.Exp(mathx.LogGaussianDelta(noiseMultiplier, epsilon)), nil
 }
 
-// GaussianEpsilon returns the smallest epsilon >= 0 of one Gaussian release at delta in (0, 1). Rounding
-// errors may make it slightly too small.
+// GaussianEpsilon returns the smallest epsilon >= 0 of one Gaussian release at delta in (0, 1). Due to
+// rounding, the result may be slightly too small.
 func GaussianEpsilon(noiseMultiplier, delta float64) (float64, error) {
 	if err := within("gaussian", "noise_multiplier", ">0", noiseMultiplier); err != nil {
 		return 0, err

@@ -56,7 +56,7 @@ func pureCurve(eps float64) curve {
 	}
 }
 
-// laplaceCurve returns the curve of Laplace noise whose sensitivity/scale is eps.
+// laplaceCurve returns the curve of Laplace noise with sensitivity/scale eps.
 func laplaceCurve(eps float64) curve {
 	// The curve is log(a/(2a-1) e^{(a-1) eps} + (a-1)/(2a-1) e^{-a eps})/(a-1) (Mironov 2017, Proposition 6).
 	// The weights sum to one, so the argument of the logarithm is 1 plus a sum of expm1 terms.
@@ -320,7 +320,7 @@ func newRatioMoments(sigma float64) *ratioMoments {
 	return &ratioMoments{sigma: sigma, even: []float64{0}}
 }
 
-// For Gaussian noise, logTerm returns the log of the factor t_j in term j of the moment bound.
+// logTerm returns log t_j, a factor in term j of the moment bound for Gaussian noise.
 func (m *ratioMoments) logTerm(j int) float64 {
 	// The term is t_j = min(4 sqrt(B(lo) B(hi)), 2 E r^j). The orders lo and hi are the even orders next to
 	// j, and B(l) = E |r-1|^l (Wang et al. 2019, Proposition 11 and Theorem 27).

@@ -36,7 +36,7 @@ type row struct {
 
 const attained, bounded = true, false
 
-// These methods of an event are optional. A new event type also needs an entry in allEvents.
+// An event may implement these interfaces. A new event type also needs an entry in allEvents.
 type (
 	checked interface{ check() error }
 	curved  interface{ curve() curve }
@@ -57,8 +57,8 @@ type (
 	severalPairs interface {
 		pairs(s *pld.Sum, n int64) error
 	}
-	// attained adds to s pairs of distributions that bound the cost of n runs from below. If some mechanism
-	// of the event type attains the dominating pair, attained adds nothing and returns true.
+	// attained adds to s pairs of distributions that bound the cost of n runs from below. If a mechanism with
+	// this event attains the dominating pair, attained only returns true.
 	attaining interface {
 		attained(s *pld.Sum, n int64) (dominating bool)
 	}

@@ -65,7 +65,7 @@ func (DiscreteGaussian) row() row {
 		"discrete Gaussian, σ {sigma}, sensitivity {sensitivity}", attained}
 }
 
-// curve is Theorem 4 of Canonne, Kamath, Steinke 2020.
+// curve follows Theorem 4 of Canonne, Kamath, Steinke 2020.
 func (e DiscreteGaussian) curve() curve             { return gaussianCurve(e.Sensitivity / e.Sigma) }
 func (e DiscreteGaussian) rho() float64             { return gaussianRho(e.Sensitivity / e.Sigma) }
 func (e DiscreteGaussian) sampledAs() (Event, bool) { return e, true }

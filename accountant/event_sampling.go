@@ -245,7 +245,6 @@ func (e TruncatedPoisson) flatten(t *terms, count int64) {
 // For 2^c records the divergence of order a >= 2 is at most 3^c times the divergence of order 2^c a (Mironov
 // 2017, Proposition 2).
 
-// groupedSample is a Poisson sampled Gaussian for a group.
 type groupedSample struct {
 	probability, noiseMultiplier float64
 	size                         int64

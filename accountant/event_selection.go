@@ -7,10 +7,10 @@ import (
 )
 
 // Selection runs Event a random number of times, independently, and releases the run with the best score. The
-// score is part of the output of Event. This is a private search over hyper-parameters (Liu, Talwar 2019;
-// Papernot, Steinke 2022). The number of runs has a truncated negative binomial distribution. This
-// distribution is geometric with mean 1/Gamma for Eta = 1, and logarithmic for Eta = 0. The distribution must
-// be public, but the number of runs must stay secret.
+// output of Event includes the score. This is a private search over hyper-parameters (Liu, Talwar 2019;
+// Papernot, Steinke 2022). The number of runs has a truncated negative binomial distribution. Eta = 1 gives a
+// geometric distribution with mean 1/Gamma, and Eta = 0 a logarithmic one. The distribution must be public,
+// but the number of runs must stay secret.
 type Selection struct {
 	Eta   float64 `json:"eta" in:">-1" alone:"true"` // shape, > -1
 	Gamma float64 `json:"gamma" in:"(0, 1)"`         // in (0, 1); a small Gamma means many runs

@@ -37,7 +37,7 @@ func (e GNMax) group(n int64) (Event, error) {
 	return GNMax{Sigma: downBy(e.Sigma, float64(n))}, nil
 }
 
-// attained adds the pair of a vote on two classes whose counts differ by one.
+// attained adds the pair of a vote on two classes with counts that differ by one.
 func (e GNMax) attained(s *pld.Sum, n int64) (dominating bool) {
 	// The moved vote reverses their order. With integer noise the first class wins a tie, so P[Z1 = Z2] is
 	// added.
@@ -137,7 +137,7 @@ func (e LNMax) noisyCount() Event {
 	return Laplace{e.Scale}
 }
 
-// curve returns the smaller of two curves: of two noisy counts, and of PureDP{2/Scale}.
+// curve returns the smaller of the curve of two noisy counts and the curve of PureDP{2/Scale}.
 func (e LNMax) curve() curve {
 	both, one := pureCurve(2/e.Scale), curveOf(e.noisyCount())
 	return func(a float64) float64 { return math.Min(both(a), 2*one(a)) }

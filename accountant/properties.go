@@ -88,7 +88,7 @@ func pureRho(eps float64) float64 {
 	return eps * math.Tanh(eps/2) * (1 + 1e-15)
 }
 
-// downBy returns noise/g, rounded down to a positive number.
+// downBy returns noise/g, rounded down but above 0.
 func downBy(noise, g float64) float64 {
 	return math.Max(mathx.Down(noise/g), math.SmallestNonzeroFloat64)
 }

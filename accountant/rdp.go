@@ -76,8 +76,8 @@ func Divergence(rel Relation, order float64, e Event) (divergence, failure float
 
 func (r *RDP) failure() float64 { return r.terms.failure() }
 
-// Runs returns the single mechanisms of the composed events with their numbers of runs. The types of these
-// mechanisms may be unexported.
+// Runs returns each mechanism of the composed events with its number of runs. A mechanism's type may be
+// unexported.
 func (r *RDP) Runs() []Repeated {
 	runs := make([]Repeated, len(r.terms.curves.Keys))
 	for i, e := range r.terms.curves.Keys {

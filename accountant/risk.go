@@ -55,7 +55,7 @@ func (t *Auto) Risk(ctx context.Context) (*Risk, error) {
 
 const rdpRiskPoints = 200
 
-// risk computes delta on a grid of epsilons. Between two points, the smaller epsilon gives the bound.
+// risk computes delta on a grid of epsilons. Between two points, delta at the smaller epsilon is the bound.
 func (r *RDP) risk(ctx context.Context) (*Risk, error) {
 	upper, total := make([]float64, rdpRiskPoints), r.terms.total()
 	at := func(i int) float64 { return 16 * math.Pow(float64(i)/rdpRiskPoints, 2) }

@@ -45,7 +45,7 @@ func NewConfidentGNMax(cfg ConfidentGNMaxConfig) (*ConfidentGNMax, error) {
 	return &ConfidentGNMax{cfg: cfg, threshold: int64(math.Ceil(cfg.Threshold)), largest: largest, counts: counts}, nil
 }
 
-// Event implements [Mechanism]. It composes one threshold test per query and one noisy argmax per answer.
+// Event composes one threshold test per query and one noisy argmax per answer.
 func (m *ConfidentGNMax) Event() accountant.Event {
 	return accountant.Composed{Events: []accountant.Event{
 		accountant.Repeated{Event: accountant.Threshold{Sigma: m.largest.Sigma(), Discrete: true}, Count: int64(m.cfg.Queries)},

@@ -26,9 +26,9 @@ type Description struct {
 	Distances bool // noise is added to the number of votes that must change, not to vote counts
 	Fails     bool // with a small probability the mechanism releases an answer that it must refuse
 
-	// Fit returns s with thresholds, and with the least noise that fits the budget of the argument `least`.
-	// If Fails is set, delta bounds the probability that a run releases an answer that it must refuse. If
-	// Fit is nil, use Least and WithNoise.
+	// Fit returns s with thresholds and the least noise that fits the budget of `least`. If Fails is set,
+	// delta bounds the probability that a run releases an answer that it must refuse. If Fit is nil, use
+	// Least and WithNoise.
 	Fit func(s Setting, delta float64, least LeastNoise) (Setting, error)
 	// Chances returns the outcome probabilities for queries with the given number of classes. If rough is
 	// set, a probability has an error of at most 1e-2. Chances is nil if an answer depends on more than the
@@ -41,8 +41,8 @@ type Description struct {
 	// Laws lists output distributions by name. If Laws is nil, Mechanism.Law is the only output
 	// distribution, and its name is Description.Name.
 	Laws []NamedLaw
-	// Audit is the setting that an audit tests. Neighbours are two histograms that differ by one moved vote
-	// and have nearly the largest privacy loss. If Neighbours is empty, see package internal/controls.
+	// Audit is the setting that an audit tests. Neighbours are histograms that differ by one moved vote, with
+	// nearly the largest privacy loss. If Neighbours is empty, see package internal/controls.
 	Audit      Setting
 	Neighbours [2][]int
 	Pure       bool // the delta of the mechanism is 0
@@ -279,7 +279,7 @@ func (d Description) Parameter(name string) (Parameter, bool) {
 	return d.Parameters[i], true
 }
 
-// Settled reports whether s has all values that a plan would otherwise choose.
+// Settled reports whether s leaves no parameter for a plan to choose.
 func (d Description) Settled(s Setting) bool {
 	for _, p := range d.Parameters {
 		if p.Chosen() && s.lacks(p) {

@@ -40,8 +40,8 @@ func seal(classes int) ([]int64, Histogram) {
 
 const redacted = "aggregate.Histogram(redacted)"
 
-// NewHistogram returns a histogram with a copy of counts. Fewer than two classes, and a count outside [0,
-// 2^40], are errors.
+// NewHistogram returns a histogram with a copy of counts. There must be at least two counts, each in [0,
+// 2^40].
 func NewHistogram(counts []int) (Histogram, error) {
 	if len(counts) < 2 {
 		return Histogram{}, fmt.Errorf("aggregate: a histogram needs at least 2 classes, not %d", len(counts))

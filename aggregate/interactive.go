@@ -24,12 +24,12 @@ type InteractiveGNMaxConfig struct {
 	Predict func(query uint64) ([]float64, error)
 }
 
-// InteractiveGNMax uses the teachers' votes if they contradict the student (Papernot et al. 2018,
-// Algorithm 2). Class j has n_j votes, and its predicted probability is p_j. The mechanism adds noise to the
-// largest n_j - round(T p_j), where T is the number of teachers. If the sum is at least Threshold, it
-// answers like GNMax with Sigma2. Otherwise it answers with the student's label, or declines if the label's
-// probability is at most Confidence. It costs as much as ConfidentGNMax. The noise of a query depends on its
-// rounded prediction. If the query is asked again with another rounded prediction, its noise is independent.
+// InteractiveGNMax uses the teachers' votes if the votes contradict the student (Papernot et al. 2018,
+// Algorithm 2). Class j has n_j votes and the predicted probability p_j. Let T be the number of teachers. If
+// the largest n_j - round(T p_j) plus noise is at least Threshold, the mechanism answers like GNMax with
+// Sigma2. Otherwise it answers with the student's label, or declines if the label's probability is at most
+// Confidence. InteractiveGNMax costs as much as ConfidentGNMax. If a query is asked again with another
+// rounded prediction, its noise is independent.
 type InteractiveGNMax struct {
 	cfg      InteractiveGNMaxConfig
 	teachers *ConfidentGNMax

@@ -12,7 +12,7 @@ import (
 
 // Mechanism answers queries. The noise and the caps on queries and answers determine the privacy cost.
 type Mechanism interface {
-	// Event returns the worst-case event of a session that uses up both caps.
+	// Event returns the event of the worst case: a session that uses up the caps on queries and answers.
 	Event() accountant.Event
 	// Start begins a session. Start fails if r charges an event other than Event, or if r was used before. A
 	// key must not be used for two sets of votes. So derive the key from a hash of the votes.

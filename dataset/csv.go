@@ -35,8 +35,8 @@ type CSVOptions struct {
 	Header   Header
 	Names    []string // names of all columns, in place of a header
 	Expect   []string // names of which a header contains at least one
-	// Comma separates cells. The default is the first character of the list ',', ';', tab that occurs in
-	// the first line. The default is ',' if none occurs, if Header is HeaderNo or if Names is given.
+	// Comma separates cells. The default is ',' if Header is HeaderNo or Names is given. Otherwise the
+	// default is the first of ',', ';', tab (in this order) that the first line contains, or ','.
 	Comma   rune
 	Missing []string  // feature cells that are missing values, in addition to the usual cells
 	Text    string    // column of texts, encoded by words of public texts; see [Encoder]
@@ -44,8 +44,8 @@ type CSVOptions struct {
 	// If AskLabel is true and Label is empty, the label is the column with a name such as label, class or
 	// target. Reading fails if no column or several columns have such a name.
 	AskLabel bool
-	// Optional is for public rows: the columns Label, Unit and Drop may be missing, and a label that is
-	// missing or not a class becomes -1.
+	// Optional is for public rows. The columns Label, Unit and Drop may be missing. A label that is missing
+	// or not a class becomes -1.
 	Optional bool
 	// Unlabelled is for rows whose labels a model will predict. Every column becomes a feature, and Y is -1.
 	// Unlabelled together with Label is an error.
@@ -165,7 +165,8 @@ func isMissing(cell string) bool {
 	return false
 }
 
-// findColumn returns the index of a column that is given by name or by number from 1. Names take precedence.
+// findColumn returns the index of the column with a given name. If there is none, the name is read as a
+// number from 1.
 func findColumn(path string, names, public []string, want, role string) (int, error) {
 	at := slices.Index(names, want)
 	if at >= 0 {

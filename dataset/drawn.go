@@ -78,7 +78,7 @@ func (r *Ranges) Draw(weights [][]float64, bins func(rows int) [][]int, rows int
 	return r.draw(weights, bins, rows), nil
 }
 
-// draw returns rows as [Task.Drawn] describes. They depend only on the arguments.
+// draw returns rows as [Task.Drawn] describes. The rows depend only on r and the arguments.
 func (r *Ranges) draw(weights [][]float64, bins func(rows int) [][]int, rows int) *Table {
 	var given [][]int
 	if bins != nil {
@@ -127,7 +127,7 @@ func (d declared) drawn(bin int, rnd *rand.Rand) string {
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
-// Rescale converts rows x, encoded by r with equal weights, to features of `to`, an encoder of r's columns.
+// Rescale converts x to features of `to`, an encoder of r's columns. Encode x by r with equal weights.
 func (r *Ranges) Rescale(to *Encoder, x blas32.General) blas32.General {
 	out := blas32.General{Rows: x.Rows, Cols: x.Cols, Stride: x.Cols, Data: make([]float32, x.Rows*x.Cols)}
 	for i := range x.Rows {

@@ -155,8 +155,8 @@ func (e *Encoder) pick(t *Table) (picked *Table, missing, twice []string) {
 	return &out, missing, twice
 }
 
-// EncodeByName is like [Encoder.Encode] for a table with the fitted columns in any order and possibly more
-// columns. A table that lacks a column is an [*fault.Error].
+// EncodeByName is like [Encoder.Encode], but finds the columns of the table by name. The table may have
+// further columns. A missing column is an [*fault.Error].
 func (e *Encoder) EncodeByName(t *Table) (blas32.General, error) {
 	if t.stored != nil {
 		t = t.Rows(upTo(t.Len()))

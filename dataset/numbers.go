@@ -21,7 +21,7 @@ type rowSource interface {
 
 const maxNumbers = 1 << 30
 
-// contentNames names a row by a hash of its content and the number of equal rows before it.
+// contentNames names a row by a hash of its content and a counter of equal rows, from 1.
 type contentNames struct {
 	copies map[[16]byte]int64
 	raw    []byte

@@ -24,8 +24,8 @@ type Data struct {
 	numbers *Table   // rows of an NPY file, an idx file or a folder of images, otherwise nil
 }
 
-// Task splits the data by the protocol. If the data are not public, an error about rows states that it is
-// only for the owner of the data.
+// Task splits the data by the protocol. If the data are not public, errors about rows are marked as only for
+// the data's owner.
 func (d Data) Task(p Protocol) (Task, error) {
 	switch {
 	case !slices.Contains(Protocols(), string(p)):
@@ -70,9 +70,9 @@ type Options struct {
 	Keep          []string // as in [Reading]
 	ImageSize     Shape    // as in [Reading]
 
-	// Accept, if not nil, is called with the number of private units of a table. While the table is read, all
-	// is false, and units is the number in the rows read so far, under the protocol Literature. Before rows
-	// are encoded, all is true, and units is the number in the split. An error refuses the table.
+	// Accept, if not nil, is called with the number of private units of a table. While rows are read, all is
+	// false, and units is the number so far, under the protocol Literature. Before rows are encoded, all is
+	// true, and units is the number in the split. An error refuses the table.
 	Accept func(units int, all bool) error
 	// Ranges, if not nil, declares the columns of a table without public rows. The pool is drawn from these
 	// ranges.
@@ -99,7 +99,7 @@ func (o Options) noTable(where string) error {
 	return nil
 }
 
-// OnlyRanges refuses all options except Ranges, for a data set whose classes and kind are fixed.
+// OnlyRanges checks options for a data set with fixed classes and kind. Only Ranges may be set.
 func (o Options) OnlyRanges(where string) error {
 	switch err := o.noTable(where); {
 	case err != nil:

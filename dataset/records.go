@@ -17,8 +17,8 @@ type row struct {
 	cells []string // valid until the next row is read
 }
 
-// rowReader reads the rows of a CSV file. A row without quotes is cut at its separators, and package
-// encoding/csv reads all other rows.
+// rowReader reads the rows of a CSV file. It cuts rows without quotes at separators. Package encoding/csv
+// reads all other rows.
 type rowReader struct {
 	path  string
 	plain io.Reader

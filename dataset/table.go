@@ -28,8 +28,8 @@ type Table struct {
 	Units      []string  // privacy unit of each row
 	Provenance string
 
-	// groups holds the key of each row for splitting. If it is nil, the keys are Units. Equal rows are
-	// separate units but share a group, so all of them are in the same part.
+	// groups holds the key of each row for splitting, or is nil if the keys are Units. Equal rows are
+	// separate units, but share a group and so a part.
 	groups   []string
 	silos    []string // of each row, nil if there are none
 	lines    []int    // line of the first row with each label

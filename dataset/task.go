@@ -46,7 +46,7 @@ type Task struct {
 	Kind     Kind
 	Private  Set // the rows to be protected
 	// Pool holds public rows, which are the queries to teachers. Use the true labels Pool.Y only for
-	// evaluation and for a baseline: a student trained on true labels.
+	// evaluation and to train a baseline student.
 	Pool    Set
 	Test    Set // only for evaluation, not for queries or training
 	Classes []string

@@ -29,12 +29,11 @@ type Transform interface {
 }
 
 // Augment returns a model that trains on several views of every record (augmentation multiplicity, De et al.
-// 2022). The mean of the gradients of a record's views is clipped. So a record's contribution has the same
-// bound as without views, and the charge is the same. Clipping each view separately would increase the
-// sensitivity.
+// 2022). The model clips the mean of the gradients of a record's views. So a record's contribution has the
+// same bound as without views, and the charge is the same.
 //
-// All records of a step use the same transformations. The transformations depend only on seed and on the
-// model's parameters at this step, and both are public. So a contribution depends only on public state and on
+// All records of a step use the same transformations. These depend only on seed and on the model's parameters
+// at this step. The seed and the parameters are public, so a contribution depends only on public state and on
 // one record. A resumed run uses the same views.
 //
 // The loss of a record is the mean over its views. Groups and predictions come from model.

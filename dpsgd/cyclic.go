@@ -12,7 +12,7 @@ import (
 
 type cyclic struct{ bands int }
 
-// validate returns an error if bands is out of range, or if c has settings that the event does not cover.
+// validate refuses bands out of range, and settings of c that y's event does not cover.
 func (y cyclic) validate(c Config) error {
 	if err := within("Config.Sampling.Bands", float64(y.bands), 1, math.Max(1, float64(c.TotalSteps()))); err != nil {
 		return err
@@ -158,7 +158,7 @@ func newBanded(bands, parameters int) *banded {
 
 func (b *banded) at(step int) []int64 { return b.noise[step%len(b.noise)] }
 
-// In sums, `before` replaces s_t by y_t - z_t (formulas above banded). sums[0] is for parameter `low`.
+// before replaces s_t in sums by y_t - z_t (formulas above banded). sums[0] is for parameter `low`.
 func (b *banded) before(sums []int64, low, step int) {
 	copy(b.at(step)[low:], sums)
 	earlier := make([][]int64, 0, len(b.noise))

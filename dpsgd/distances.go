@@ -39,8 +39,8 @@ func (b Between) String() string {
 // typical records uses the distances. Measuring does not change the training. The distances are private, have
 // no noise and are not charged.
 type Distances struct {
-	// Observe receives the distances of each step before the parameters change. After a resume it receives
-	// only the distances of later steps. If Observe is nil, nothing is measured.
+	// Observe receives the distances of each step before the parameters change. After a resume, Observe
+	// receives only later steps. If Observe is nil, nothing is measured.
 	Observe func(StepDistances)
 	Between Between
 	// Most is the largest number of distances of a step. For an expected batch size b, the default is b/16,

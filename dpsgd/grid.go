@@ -139,10 +139,10 @@ func newGrid(noiseMultiplier, clip float64, parameters, records, floors int) (gr
 	return g, nil
 }
 
-// LatticeDelta returns the part of delta to reserve for discrete noise. Before you compute epsilon by privacy
-// loss distributions for continuous noise, subtract LatticeDelta from delta. Rényi accounting needs no
+// LatticeDelta returns the part of delta to reserve for discrete noise. If you compute epsilon by privacy
+// loss distributions of continuous noise, first subtract LatticeDelta from delta. Rényi accounting needs no
 // reserve. The argument `draws` is the result of [Config.GaussianDraws]. The argument `epsilon` must be at
-// least the epsilon computed with the reduced delta.
+// least the epsilon at the reduced delta.
 func LatticeDelta(draws int, epsilon float64) float64 {
 	// The result is (1 + e^epsilon) times a bound on the total variation distance between all drawn values
 	// and rounded continuous noise. The bound is 1/(24 s^2) per value, where s is the standard deviation in

@@ -44,12 +44,12 @@ type SumResult struct {
 	Diagnostics Diagnostics
 }
 
-// Sum releases the sum of the clipped gradients of all records, with Gaussian noise. It equals one step of
-// [Train] with every record in the batch, but does not change the model. The model determines what is summed:
-// rows for a private mean, outer products for second moments, cells for a histogram.
+// Sum releases the sum of the clipped gradients of all records, with Gaussian noise. Sum equals one step of
+// [Train] with every record in the batch, but does not change the model. The model determines the summands,
+// such as rows for a private mean.
 //
-// The reservation must be unused and made for cfg.Event(). Sum consumes it, even if Sum fails later. Equal
-// keys, data, configurations and models give the same sum.
+// The reservation must be unused and made for cfg.Event(). Sum consumes the reservation, even if Sum fails
+// later. Equal keys, data, configurations and models give the same sum.
 func Sum(ctx context.Context, model Model, data Data, cfg SumConfig, reservation *ledger.Reservation, key rng.Key) (SumResult, error) {
 	if err := cfg.Validate(); err != nil {
 		return SumResult{}, err

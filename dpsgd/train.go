@@ -29,9 +29,9 @@ type Result struct {
 // Train trains the model in place, from its current parameters. The reservation must be unused and made for
 // cfg.Event(). Train consumes it, even if training fails later. With cfg.NonPrivate, reservation must be nil.
 //
-// Equal keys, data, configurations and initial parameters give the same model, to the last bit on machines of
-// one kind. If ctx ends, Train returns an error, and the model holds the iterate of the last finished step.
-// The charge covers this iterate.
+// Equal keys, data, configurations and initial parameters give the same model. On machines of one kind, the
+// models agree to the last bit. If ctx ends, Train returns an error, and the model holds the iterate of the
+// last finished step. The charge covers this iterate.
 func Train(ctx context.Context, model Model, data Data, cfg Config, reservation *ledger.Reservation, key rng.Key) (Result, error) {
 	if err := cfg.Validate(); err != nil {
 		return Result{}, err

@@ -133,7 +133,6 @@ func wrapped(err error) error {
 	return nil
 }
 
-// epsilonOf returns the cost of an event at delta by Rényi divergences.
 func epsilonOf(e accountant.Event, delta float64) (accountant.Bound, error) {
 	b, err := accountant.Epsilon(context.Background(), accountant.ByRDP, relation, delta, e)
 	return b.Bound, wrapped(err)

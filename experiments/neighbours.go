@@ -88,8 +88,7 @@ func (c point) elect(ctx context.Context, p prepared, e election, row Row, seed 
 	return row, err
 }
 
-// neighbourQueries returns the pool rows that are the queries of a plan, chosen by features of the pool
-// alone.
+// neighbourQueries returns the pool rows of a plan's queries, chosen only by features of the pool.
 func (c point) neighbourQueries(ctx context.Context, plan nearby.Plan, p prepared, method string, seed int) ([]int, error) {
 	if plan.Questions == p.pool.Rows {
 		all := make([]int, p.pool.Rows)

@@ -105,8 +105,8 @@ type Row struct {
 	// StandardError is the standard error of Accuracy over the test rows, or 0 in results of earlier
 	// versions.
 	StandardError float64 `json:"standard_error,omitempty"`
-	// Recall has, for each class, the fraction of test rows that are predicted correctly (mean over runs), or
-	// 0 without test rows. It is absent from results of earlier versions.
+	// Recall holds the fraction of correctly predicted test rows of each class, as a mean over runs. A class
+	// without test rows has 0. Results of earlier versions lack Recall.
 	Recall []float64 `json:"recall,omitempty"`
 	// AUROC is the area under the receiver operating characteristic. It is nil if there are more than two
 	// classes or the method has no scores. AUROCSD is the standard deviation over seeds.

@@ -44,7 +44,7 @@ func (c point) elections(p prepared, method string) []election {
 	return []election{e}
 }
 
-// overSilos returns the mean over silos. Each unit is in one silo. So the silos together cost as much as the
+// overSilos returns the mean over silos. Each unit is in one silo, so the total cost is the cost of the
 // costliest silo.
 func overSilos(runs []Row) Row {
 	row := mean(runs)
@@ -103,7 +103,7 @@ func (e election) release(ctx context.Context, plan nearby.Plan, r *ledger.Reser
 	return plan.ReleaseVotes(r, key, e.all.Classes, sum.Cells)
 }
 
-// partition returns the teacher of each private row. With silos, a teacher has rows of one silo.
+// partition returns the teacher of each private row. With silos, each teacher has rows of only one silo.
 func (c Config) partition(key rng.Key) ([]int, error) {
 	units, each := c.Task.Private.Units, c.teachers()
 	if c.Task.Silos != nil {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// Error is an error whose text states what is wrong, why, and what to do. The text contains no private data.
+// Error describes a fault, its reason and its remedy. The text contains no private data.
 type Error struct {
 	File string // path or name of the input; may be empty
 	Row  int    // 1-based line at which the wrong row begins; 0 if no row is wrong

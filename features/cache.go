@@ -25,13 +25,13 @@ import (
 )
 
 // Cache stores features in files. A file's name is a hash of the pixels, the extractor's name and the
-// extractor's features of fixed test images. So a file is never used for other pixels or another extractor. A
-// machine or version that computes other features uses other files. A damaged file is reported and replaced.
+// extractor's features of fixed test images. So a file is never used for other pixels, another extractor, or
+// a machine or version that computes other features. A damaged file is reported and replaced.
 //
 // Features are as private as the images, so files have mode 0600 and folders 0700. Deleting files is always
 // safe. If a new file would raise the total size above Limit, the least recently used files are deleted
-// first. On Unix, files and folders that another user owns or may write are not used, because check sums
-// cannot detect deliberate changes.
+// first. On Unix, Cache uses no file or folder that another user owns or may write. Check sums cannot detect
+// deliberate changes.
 type Cache struct {
 	Dir string // by default pate/features in [os.UserCacheDir]
 	// Warn, if not nil, receives errors about damaged files, failed reads and writes, and files that other

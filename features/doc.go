@@ -12,8 +12,7 @@
 //
 // A vector depends only on one image and on constants in the code. So neighbouring data sets stay
 // neighbouring, row by row, for every unit of privacy and every neighbouring relation. Features cost no
-// privacy budget. This package has no whitening or PCA, which need statistics of the data. Package
-// internal/dpsgd/moments charges for such statistics.
+// privacy budget. This package has no whitening or PCA, which need statistics of the data.
 //
 // # Caveats
 //

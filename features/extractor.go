@@ -27,8 +27,8 @@ type Extractor interface {
 const (
 	NamePixels = "raw" // pixels, or the encoded columns of a table
 	NameHOG    = "hog" // histograms of oriented gradients, standardised per image
-	// NameDeskewed and NameDeskewedHOG straighten each image first. This suits handwriting, but not images
-	// with a natural slant, such as shoes.
+	// NameDeskewed and NameDeskewedHOG straighten each image first. Straightening suits handwriting, but not
+	// images with a natural slant, such as shoes.
 	NameDeskewed    = "deskewed"
 	NameDeskewedHOG = "deskewed-hog"
 )

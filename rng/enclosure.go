@@ -68,13 +68,13 @@ const (
 	spare = 16 // lists of weights or tails end with a number below 2^-(prec+spare)
 )
 
-// halfGaussian is the law P[X = k] proportional to exp(-k^2/(2 s^2)), k = 0, 1, ..., for s = num/2^shift.
+// halfGaussian is the distribution of X >= 0 with P[X = k] proportional to exp(-k^2/(2 s^2)). Here s =
+// num/2^shift.
 type halfGaussian struct {
 	num   uint64
 	shift uint
 }
 
-// tails encloses the tails of the law by sums of its weights.
 func (l halfGaussian) tails(prec uint) []interval {
 	// The method sums the weights w_k = exp(-k^2/(2 s^2)) from the largest k down. With q = exp(-1/(2 s^2)),
 	// the ratio w_(k+1)/w_k = q^(2k+1) decreases by the factor q^2 per term. So a weight takes two products,

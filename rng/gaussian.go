@@ -163,7 +163,8 @@ whole:
 	return dst
 }
 
-// settleFour is a fast version of decide for w = words[0]. If accepted and rejected are false, call decide.
+// settleFour is a fast version of decide for w = words[0]. If the results accepted and rejected are false,
+// call decide.
 func (d *DiscreteGaussian) settleFour(t *table, words *[4]uint64) (y int64, accepted, rejected bool) {
 	w := words[0]
 	_, quick := d.quick(t, w)

@@ -20,8 +20,7 @@ type Key struct {
 	releasable bool
 }
 
-// sealed hides the secret behind two pointers, so that fmt prints an address for a Key in an unexported
-// field.
+// sealed hides the secret behind two pointers. For a Key in an unexported field, fmt prints an address.
 type sealed struct {
 	bytes *[sha256.Size]byte
 }
@@ -36,7 +35,7 @@ const (
 	domainBytes = 2
 )
 
-// NewKey draws a secret key from the operating system. Results with its noise may be released.
+// NewKey draws a secret key from the operating system. Results with noise from this key may be released.
 func NewKey() (Key, error) {
 	var secret [sha256.Size]byte
 	if _, err := rand.Read(secret[:]); err != nil {
@@ -86,7 +85,8 @@ func (k Key) message(b []byte, domain byte, label string) []byte {
 	return append(b, label...)
 }
 
-// child returns HMAC-SHA256 (RFC 2104) of a text under k. The argument message is secret^ipad, then the text.
+// child returns HMAC-SHA256 (RFC 2104) of a text under k. The argument message holds secret^ipad, then the
+// text.
 func (k Key) child(message []byte) Key {
 	inner := sha256.Sum256(message) // hash.Hash would take three times as long
 	var scratch [sha256.BlockSize + sha256.Size]byte

@@ -100,7 +100,7 @@ func (s *Streams) after(block []byte) []byte {
 	return state
 }
 
-// Of returns the stream for the given ids, from its start. The next call of Of overwrites it.
+// Of returns the stream for the given ids, from its start. The next call of Of overwrites this stream.
 func (s *Streams) Of(ids ...uint64) *Stream {
 	b := binary.BigEndian.AppendUint64(s.message[:s.named], uint64(len(ids)))
 	for _, id := range ids {

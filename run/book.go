@@ -278,7 +278,8 @@ func Key(path string) (rng.Key, error) {
 	return key, keyfile.Write(path, key)
 }
 
-// secret returns the key in the ledger's IDFile. A missing file is an error if `used` is true, else created.
+// secret returns the key in the ledger's IDFile. If `used` is true, the file must exist. Otherwise, secret
+// creates a missing file.
 func (b *Book) secret(used bool) (rng.Key, error) {
 	path := IDFile(b.file.Path)
 	if !used {

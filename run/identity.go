@@ -146,8 +146,8 @@ func (r *Recorded) Read(settings any) error {
 	return nil
 }
 
-// inputsName returns a keyed hash of the private inputs. Without a key, readers of the ledger could confirm a
-// guess.
+// inputsName returns a keyed hash of the private inputs. The key prevents readers of the ledger from
+// confirming a guess.
 func inputsName(secret rng.Key, kind string, inputs []byte) (string, error) {
 	return nameOfKey(secret.DeriveBytes(kind, inputs))
 }

@@ -18,8 +18,8 @@ import (
 type Done struct {
 	Recorded bool // the run was charged before
 	Complete bool // the committed file exists and nothing was drawn
-	// Entry is the index of the stage's first ledger entry. SHA256 is the hash of the file. Every entry of
-	// the stage commits this hash.
+	// Entry is the index of the stage's first ledger entry. SHA256 is the hash of the stage's file. Every
+	// entry of the stage commits this hash.
 	Entry  int64
 	SHA256 [sha256.Size]byte
 }

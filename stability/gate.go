@@ -97,8 +97,8 @@ func pass[T any](g *Gate, relation accountant.Relation, r *ledger.Reservation, k
 // is the largest difference of the values on this data set and on a neighbour.
 type Function[D any] struct {
 	Value func(data D) (float64, error)
-	// Distance returns the least number of records (0 or more) that must change in data until the local
-	// sensitivity exceeds bound. A lower number is valid if the numbers for neighbours differ by at most 1.
+	// Distance returns the least number (0 or more) of changed records for which the local sensitivity
+	// exceeds bound. A lower number is valid if the numbers for neighbours differ by at most 1.
 	Distance func(data D, bound float64) (int64, error)
 	// Relation is the only relation for which Distance is valid, or 0 for any relation.
 	Relation accountant.Relation

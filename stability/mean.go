@@ -11,7 +11,7 @@ import (
 )
 
 // MeanConfig holds the parameters of a [Mean]. No parameter has a default. Laplace noise needs Epsilon, and
-// Gaussian noise needs NoiseMultiplier. The other of the two fields must be 0.
+// Gaussian noise needs NoiseMultiplier. The unused field must be 0.
 type MeanConfig struct {
 	Records         int     // number of records, which is public; [1, 2^40]
 	Dimension       int     // of a record; [1, 2^24]

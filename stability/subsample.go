@@ -92,7 +92,7 @@ func evaluate[D, T any](ctx context.Context, data []D, split Split, f func(conte
 	return answers, ok, ctx.Err()
 }
 
-// faithful reports whether values of type t that compare equal always have the same bits.
+// faithful reports whether equal values of type t always have the same bits.
 func faithful(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Float32, reflect.Float64, reflect.Complex64, reflect.Complex128, reflect.Interface:
@@ -149,8 +149,8 @@ func (s Split) Models() int { return len(s.models) }
 func (s Split) Overlap() int { return s.overlap }
 
 // Disjoint assigns each record to exactly one model at random. Sizes of models differ by at most one. The
-// number of records is public, and neighbours differ in the content of one record (accountant.ReplaceOne).
-// For add/remove use [ByUnit].
+// split is valid under accountant.ReplaceOne, because the number of records is public. For add/remove use
+// [ByUnit].
 func Disjoint(records, models int, key rng.Key) (Split, error) {
 	return Repeated(records, models, 1, key)
 }

@@ -21,8 +21,7 @@ import (
 // make the held-out labels probable. If the best student is clearly better than this mean, the result is the
 // best student. The choice costs no privacy, because its inputs are released labels and public rows.
 //
-// Few labels distinguish students only roughly. With 200 labels the standard error of a difference is 3
-// points.
+// With 200 labels, the standard error of a difference between students is 3 points.
 type CrossValidation struct {
 	Candidates []Candidate // no default; see [TableCandidates]
 	// Favourite marks the first candidate as usually the best for such rows. Two folds may then suffice. The
@@ -36,7 +35,7 @@ type CrossValidation struct {
 // 1] and used as probabilities.
 type Candidate struct {
 	Name string
-	// Fit trains on the rows of x whose label is not [Unlabelled]. Concurrent calls must be safe.
+	// Fit trains on the rows of x with a label other than [Unlabelled]. Concurrent calls must be safe.
 	Fit fitFunc
 	// Try, if not nil, replaces Fit in cross-validation because it is faster.
 	Try fitFunc
@@ -89,8 +88,8 @@ const (
 	firstLead     = favouriteLead / 3
 )
 
-// Fit compares the candidates and trains those that it keeps. The value labels[i] is the class of row i
-// of x, or [Unlabelled]. The result depends on rnd, but not on the number of processors.
+// Fit compares the candidates and trains the kept candidates. The value labels[i] is the class of row i of x,
+// or [Unlabelled]. The result depends on rnd, but not on the number of processors.
 func (c CrossValidation) Fit(ctx context.Context, x Matrix, labels []int, classes int, rnd *rand.Rand) (*Choice, error) {
 	labelled, err := c.check(x, labels, classes)
 	if err != nil {

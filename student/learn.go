@@ -14,8 +14,8 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// MaxSpread bounds the pool rows over which a [Learner] spreads labels, and the rows that [Select] clusters.
-// The time grows with the square of the number of rows. More rows hardly improve a student.
+// MaxSpread is the maximum number of pool rows for label spreading in a [Learner] and for clustering in
+// [Select]. The time is quadratic in the number of rows, and more rows hardly improve a student.
 const MaxSpread = 10_000
 
 // Learner trains students of one pool. [NewLearner] does the work that needs no labels. A Learner is
@@ -38,8 +38,9 @@ type LearnerConfig struct {
 	Progress func(Progress) // may be nil
 }
 
-// NewLearner does the work that needs no labels. The rows of x are public examples. The learner retains x.
-// Labels will be spread over at most [MaxSpread] rows: the labelled rows and a random part of the others.
+// NewLearner returns a learner for the public rows x, and does all work that needs no labels. The learner
+// retains x, and spreads labels over at most [MaxSpread] rows: the labelled rows and a random part of the
+// others.
 func NewLearner(ctx context.Context, x Matrix, c LearnerConfig, rnd *rand.Rand) (*Learner, error) {
 	if err := checkMatrix(x); err != nil {
 		return nil, err
@@ -269,8 +270,8 @@ func checkMatrix(m Matrix) error {
 	return nil
 }
 
-// forBlocks calls the function do once for each block of the n rows, in parallel. After ctx ends, it skips
-// the remaining blocks. A call may write only to its rows and its scratch.
+// forBlocks calls the function do once for each block of the n rows, in parallel. A call may write only to
+// its rows and its scratch.
 func forBlocks[S any](ctx context.Context, n int, do func(scratch *S, from, to int)) error {
 	blocks := (n + blockRows - 1) / blockRows
 	scratches := make([]S, min(runtime.GOMAXPROCS(0), blocks))

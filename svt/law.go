@@ -162,7 +162,6 @@ func (l Law) lattice(span float64) (points, weights []float64) {
 	return points, weights
 }
 
-// quadrature returns Gauss-Legendre points and weights.
 func (l Law) quadrature(values []float64, span float64) (points, weights []float64) {
 	// The integrand is analytic except where the threshold noise is 0 or a value equals the noisy threshold,
 	// so panels end at these points.

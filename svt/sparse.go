@@ -48,7 +48,8 @@ type SparseVector struct {
 	cfg SparseVectorConfig
 }
 
-// ThresholdShare returns e1/Epsilon for the split Epsilon = e1 + e2 of least variance (see [SparseVector]).
+// ThresholdShare returns e1/Epsilon, where e1 + e2 = Epsilon is the split with the least variance (see
+// [SparseVector]).
 func ThresholdShare(answers int, monotone bool) float64 {
 	c := float64(answers)
 	if !monotone {

@@ -170,8 +170,8 @@ func (m *kernelModel) Plain() *plain.Model {
 	return &plain.Model{Kernel: k}
 }
 
-// ScoreModel is a [Classifier] and [Scorer] from a function Score. It checks queries, scores them in blocks,
-// and predicts the class with the largest score, the lowest in a tie.
+// ScoreModel makes a [Classifier] and [Scorer] from the function Score. It checks queries, and predicts the
+// class with the largest score. In a tie, the lowest class wins.
 type ScoreModel struct {
 	Name              string // package name, for errors
 	Features, Classes int

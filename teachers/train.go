@@ -24,9 +24,9 @@ type Config struct {
 	// Workers is the number of teachers trained at once, by default GOMAXPROCS. It does not affect votes.
 	Workers int
 
-	// Checkpoint is a folder for the votes of finished teachers, from which an interrupted run resumes. It is
-	// created with mode 0700. With "" no votes are saved. One process may use a folder at a time; several
-	// processes may use it for [TrainPart] of different parts. The files are as secret as the data.
+	// Checkpoint is a folder for the votes of finished teachers. An interrupted run resumes from these votes.
+	// The folder is created with mode 0700. With "" no votes are saved. Only one process may use the folder
+	// at a time, except for [TrainPart] of different parts. The files are as secret as the data.
 	Checkpoint string
 	// Fingerprint identifies the run in the checkpoint. Fingerprint must be a hash of the learner, its
 	// parameters and everything else that affects votes. The key, the training data and the queries are not
@@ -264,10 +264,10 @@ func (e *ensemble) fit(ctx context.Context, t int, data Dataset, column []int) (
 	return nil
 }
 
-// Partition returns the teacher, in [0, teachers), of every record. The teacher is a pseudo-random function
-// (HMAC-SHA-256) of the key and the record's unit id, which identifies the record or its person. So all
-// records of a unit have the same teacher, and an added or removed record moves no other record. A partition
-// of expected size n has about n ± √n records. Do not equalise the sizes: then one record could move others.
+// Partition returns the teacher of every record, in [0, teachers). A unit id identifies a record or its
+// person. The teacher is a pseudo-random function (HMAC-SHA-256) of the key and the unit id. So all records
+// of a unit have the same teacher, and an added or removed record moves no other record. A partition of
+// expected size n has about n ± √n records. Do not equalise the sizes: then one record could move others.
 //
 // Ids are compared byte by byte. An empty id is refused, because missing values would make different people
 // one unit.

@@ -99,7 +99,6 @@ func penalty(a, delta float64) (float64, error) {
 	}
 }
 
-// chargeOf returns the charge for the JSON of an event.
 func (b *balance) chargeOf(text []byte) (*charge, error) {
 	if c, ok := b.byText[string(text)]; ok {
 		return c, nil

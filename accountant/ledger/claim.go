@@ -83,7 +83,7 @@ func (b *balance) total() (Claim, error) {
 }
 
 // price returns two bounds on the total epsilon after the charge `more`. The next line of the file contains
-// the result `line`. The result `total` must fit the budget.
+// the bound `line`. The bound `total` must fit the budget.
 func (b *balance) price(method accountant.Method, more *charge) (line, total float64, err error) {
 	// Normally both are the epsilon of onOrders, which is fast. If this exceeds the budget, or method is
 	// ByPLD, total is the least epsilon that the accountant proves. In this case, if method is ByRDP, line

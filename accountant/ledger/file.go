@@ -14,8 +14,8 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// ErrBroken matches the error of every Reserve, Begin and Commit after a failed write or sync. The contents
-// of the file are then unknown. Opening the file again reads them.
+// ErrBroken matches the errors of Reserve, Begin and Commit after a failed write or sync. The contents of the
+// file are then unknown until the file is opened again.
 var ErrBroken = errors.New("ledger: a write failed, so nothing may be released")
 
 type store interface {

@@ -17,8 +17,8 @@ import (
 type Left struct {
 	// Rho is the zCDP cost of the largest Gaussian release that fits. Its noise multiplier is 1/sqrt(2 Rho).
 	Rho float64
-	// Epsilon is the epsilon of one Gaussian release with zCDP cost Rho, at the ledger's delta and the best
-	// default order. If order +Inf has room for a larger pure epsilon, Epsilon is that pure epsilon.
+	// Epsilon is the epsilon of one Gaussian release with zCDP cost Rho, at the ledger's delta. If a larger
+	// pure epsilon fits at order +Inf, Epsilon is this pure epsilon.
 	Epsilon float64
 }
 

@@ -35,7 +35,6 @@ const (
 // the CRC-32C of the earlier bytes of this line and reveals changes of the last line. A line has only one
 // valid form.
 
-// line is one line of the file.
 type line struct {
 	number  int64
 	kind    kind

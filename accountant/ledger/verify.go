@@ -198,7 +198,7 @@ func (c *chain) head() Head {
 type VerifyOptions struct {
 	// Heads returns earlier heads of the ledger with the given id. It is called after the first line was
 	// read. A zero Head is ignored. If the line of an earlier head is missing or different, the error is a
-	// *CorruptError. Without an earlier head, lines removed at the end are not detected.
+	// *CorruptError. Without an earlier head, missing last lines are not detected.
 	Heads func(id string) ([]Head, error)
 	// Signature is checked with PublicKey. The caller must get PublicKey from the signer, not from Signature.
 	// A different key or ledger gives ErrSignature. A ledger without the signed line gives a *CorruptError.

@@ -65,7 +65,8 @@ func (s *Statement) charges(kind string) bool {
 	return err == nil && strings.Contains(string(text), `"type":"`+kind+`"`)
 }
 
-// keepAudits keeps audits about the ledger. It fails if none is left, or if a kept audit refutes a claim.
+// keepAudits keeps only audits about the ledger. It fails if it removes all audits, or if a kept audit
+// refutes a claim.
 func (s *Statement) keepAudits() error {
 	all := s.Audit
 	s.Audit = nil

@@ -270,8 +270,8 @@ func (s *Statement) fixed() (by accountant.AutoConfig, events []accountant.Event
 	return accountant.AutoConfig{Relation: s.Relation, Method: s.sum.Config.Method()}, events
 }
 
-// AttackerOf bounds an attacker by (epsilon, delta), and also by the trade-off curve of events if
-// accountant.NewAuto(by) supports this curve. Each result is the smaller bound.
+// AttackerOf bounds an attacker by (epsilon, delta). If accountant.NewAuto(by) supports the trade-off curve
+// of events, AttackerOf also uses this curve. Each result is the smaller bound.
 func AttackerOf(epsilon, delta float64, by accountant.AutoConfig, events ...accountant.Event) Attacker {
 	a := Attacker{Right: Right(epsilon, delta)}
 	curve, err := curveOf(by, events) // after an error the bound by (epsilon, delta) remains valid

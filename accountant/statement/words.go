@@ -162,7 +162,6 @@ func (s *Statement) title() string {
 
 func (s *Statement) epsilon() float64 { return float64(*s.Claims[0].Epsilon) }
 
-// verdict returns the main sentence of the page, and whether it is a warning.
 func (s *Statement) verdict() (text string, alarm bool) {
 	switch {
 	case s.Release == nil:

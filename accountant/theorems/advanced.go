@@ -26,9 +26,8 @@ const (
 	KairouzOhViswanath
 )
 
-// NewAdvanced returns an empty account by advanced composition of equal or different mechanisms. It divides
-// delta between the slack of the theorem and the failure probabilities of the events, in the best way that a
-// search finds.
+// NewAdvanced returns an empty account by advanced composition of equal or different mechanisms. A search
+// divides delta between the slack of the theorem and the events with an epsilon-delta curve.
 func NewAdvanced(rel accountant.Relation, t Theorem) (accountant.Accountant, error) {
 	var bound func(rs []runs, slack float64) float64
 	switch t {

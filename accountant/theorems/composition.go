@@ -94,7 +94,7 @@ func (c *composition) Epsilon(_ context.Context, delta float64) (accountant.Boun
 	return b, nil
 }
 
-// search returns the least epsilon over splits of delta.
+// search minimises epsilon over splits of delta.
 func (c *composition) search(delta, budget float64) float64 {
 	// A run with an epsilon-delta curve gets a fraction f of budget, and the slack gets the rest. Any f is
 	// valid, so the search need not be exact.

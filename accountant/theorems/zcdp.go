@@ -116,8 +116,8 @@ func zcdpEpsilon(rho, delta float64) float64 {
 	return eps
 }
 
-// zcdpBest minimises a rho + log(1-1/a) - (log delta + log a)/(a-1) over real a > 1. Any a is valid. At the
-// minimum (a-1)^2 rho = log(1/(a delta)).
+// zcdpBest minimises a rho + log(1-1/a) - (log delta + log a)/(a-1) over real a > 1. Every a gives a valid
+// epsilon. At the minimum (a-1)^2 rho = log(1/(a delta)).
 func zcdpBest(rho, delta float64) (eps, order float64) {
 	log := mathx.Log(delta)
 	t := mathx.Bisect(func(t float64) bool {

@@ -64,8 +64,8 @@ func squared(norm, other float64, product float32) float32 {
 	return d
 }
 
-// offerRow offers a one-row unit to all questions of a panel. The slice products holds the row's products
-// with the questions.
+// offerRow offers a one-row unit to all questions of a panel. The slice products holds the row's inner
+// products with the questions.
 func (n *nearest) offerRow(p *panel, products []float32, norm float64, label int32) {
 	floor := n.floor(norm, p.largest)
 	for j := range chances(products, p.halves[:len(products)], &floor) {
@@ -74,8 +74,8 @@ func (n *nearest) offerRow(p *panel, products []float32, norm float64, label int
 	}
 }
 
-// offerSample offers the rows of g from index `first` on to question q. Each of these rows is a whole unit.
-// Units whose bit in marks is 0 are skipped.
+// offerSample offers the rows of g from index `first` on to question q. Each row is a whole unit. Rows with a
+// zero bit in marks are skipped.
 func (n *nearest) offerSample(p *panel, q int, products []float32, g grouped, first int, largest float64, marks []byte) {
 	floor := n.floor(p.norms[q], largest)
 	for i := range chances(products, g.halves[first:first+len(products)], &floor) {

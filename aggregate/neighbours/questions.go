@@ -78,7 +78,7 @@ func (c Counts) Labels() []int {
 	return labels
 }
 
-// Release adds noise to the result of Cast, or to the sum of such results over silos. It fails unless r is
+// Release adds noise to the result of Cast, or to the sum of several silos' results. It fails unless r is
 // unused, charges m.Event(), and has the relation add_remove. Equal keys, ledger entries and votes give equal
 // counts.
 func (m *NearestQuestions) Release(r *ledger.Reservation, key rng.Key, classes int, votes []int64) (Counts, error) {
@@ -96,9 +96,8 @@ func (m *NearestQuestions) Release(r *ledger.Reservation, key rng.Key, classes i
 	return Counts{classes, counts}, nil
 }
 
-// Cast returns the votes without noise, for every class of every question. Each unit votes at its
-// nearest questions. Each unit has `votes` votes. The result is private. The results of several silos
-// may be added.
+// Cast returns the votes without noise, for every class of every question. Each unit votes at the `votes`
+// questions nearest to its rows. The result is private. The results of several silos may be added.
 func Cast(ctx context.Context, private Rows, questions blas32.General, votes int) ([]int64, error) {
 	if err := private.check(questions); err != nil {
 		return nil, err

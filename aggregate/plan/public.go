@@ -156,8 +156,8 @@ func (p Public) enough(a Alternative, goal Goal) bool {
 	return a.ExpectedCorrect >= goal.MinLabels || a.Queries == p.Queries
 }
 
-// best returns a plan that meets the goal on the simulated votes of each element of worlds. It maximizes the
-// number of correct labels on worlds[0].
+// best returns a plan that meets the goal in every world. It maximizes the number of correct labels in
+// worlds[0].
 func (p Public) best(ctx context.Context, worlds []world, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
 	same, fits, err := goal.equivalent(p.Queries, budget)
 	if err != nil {
@@ -246,7 +246,7 @@ func (p Public) leastTeachers(ctx context.Context, goal Goal, best Alternative) 
 	return int(math.Ceil(found)), err
 }
 
-// factor estimates by which factor epsilon, or instead the number of teachers, must grow to meet the goal.
+// factor estimates the factor by which epsilon or the number of teachers must grow to meet the goal.
 func (g Goal) factor(best Alternative) float64 {
 	// The number of labels is about proportional to the square of epsilon, and to the square of the number of
 	// teachers.

@@ -152,7 +152,7 @@ func sum(xs []float64) float64 {
 	return total
 }
 
-// ClearVote is the fraction of teachers that vote for the largest class in a clear vote.
+// ClearVote is the fraction of teachers that agree in a clear vote.
 const ClearVote = 0.8
 
 // Clear describes how a setting answers queries on which most or all teachers agree.
@@ -283,7 +283,7 @@ func calibrated(ctx context.Context, mechanism string, queries int, goal Goal) (
 	return d.WithNoise(s, noise), nil
 }
 
-// fit returns s with the least noise that the budget accepts, or false if there is none.
+// fit returns s with the least noise that the budget accepts, or false if no usable noise exists.
 func fit(s aggregate.Setting, budget aggregate.LeastNoise) (aggregate.Setting, bool, error) {
 	// The noise is rounded upwards to six digits before it is tested, because a computed epsilon may rise
 	// slightly with the noise.

@@ -79,7 +79,7 @@ func (s *state) add(v Vote) {
 	s.voters[v.Teacher].merge(voter{hash: hashVote(v.Query, v.Class), votes: 1, low: v.Class, high: v.Class})
 }
 
-// merge adds a copy of `from` to s. If both states have counts, the counts must be of the same block.
+// merge adds a copy of `from` to s. Two states with counts must have the same block of queries.
 func (s *state) merge(from *state) {
 	for k := range s.problems {
 		s.problems[k].merge(from.problems[k])

@@ -14,9 +14,9 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// Sharded is the destination of counts: Shards files, whose names begin with Prefix. The files, concatenated
-// in the order of their names, equal the file of `pate votes counts`. Prefix is a path that all workers can
-// write, or a URL with a scheme that the engine knows, such as gs.
+// Sharded is the destination of counts: Shards files with names that begin with Prefix. In the order of their
+// names, the files concatenate to the file of `pate votes counts`. Prefix is a path that all workers can
+// write, or a URL with a scheme of the engine, such as gs.
 type Sharded struct {
 	Prefix string
 	Shards int // 1 to [MaxShards]; some files are empty if there are fewer blocks
@@ -51,9 +51,9 @@ type piece struct {
 	Text  []byte
 }
 
-// WriteCounts writes the counts c to files and returns the file names. It first makes all checks of
-// [CheckVotes]; if a check fails, no file is written. A file that is written again has the same bytes. On a
-// disk, files are written atomically with mode 0600, because counts are as secret as the votes.
+// WriteCounts writes the counts c to files and returns the file names. If a check of [CheckVotes] fails, no
+// file is written. A file that is written again has the same bytes. On a disk, files are written atomically
+// with mode 0600, because counts are as secret as the votes.
 func WriteCounts(s beam.Scope, c Counts, to Sharded) beam.PCollection {
 	if err := to.Validate(); err != nil {
 		panic(err)

@@ -15,10 +15,9 @@ import (
 // To write a layer, implement its Pass as one generic type. The methods Float32 and Float64 then need one
 // line each. Package nntest checks all obligations of a Layer and a Pass.
 type Layer interface {
-	// String describes the layer, with every setting that affects its function. Model.Fingerprint uses it.
+	// String describes the layer for Model.Fingerprint, with every setting that affects its function.
 	String() string
-	// Output returns the shape of the output for inputs of shape in, or an error if the settings do not allow
-	// it.
+	// Output returns the output shape for inputs of shape in, or an error if the settings are unsuitable.
 	Output(in Shape) (Shape, error)
 	// Tensors returns the size of each parameter tensor, in order. Output must accept the shape `in`.
 	Tensors(in Shape) []int

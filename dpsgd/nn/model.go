@@ -158,7 +158,7 @@ func batchOf(data dpsgd.Data) examples[float32] {
 	return b
 }
 
-// NewSoftmax returns softmax regression: logits W x + b, with cross-entropy and zero parameters.
+// NewSoftmax returns softmax regression with logits W x + b, cross-entropy and zero parameters.
 func NewSoftmax(cols, classes int) (*Model, error) {
 	return New(Vector(cols), CrossEntropy, Dense{Units: classes, Weights: Zero})
 }

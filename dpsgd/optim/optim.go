@@ -31,8 +31,8 @@ type Config struct {
 	Momentum float64 `json:"momentum,omitzero"`
 	// Nesterov selects Nesterov momentum, for SGD with a positive Momentum.
 	Nesterov bool `json:"nesterov,omitzero"`
-	// WeightDecay, by default 0, pulls parameters towards zero: WeightDecay times a parameter is added to its
-	// gradient. With AdamW, the parameter is instead multiplied by 1 - (learning rate) WeightDecay.
+	// WeightDecay pulls parameters towards zero: WeightDecay times a parameter is added to its gradient. With
+	// AdamW, the parameter is instead multiplied by 1 - (learning rate) WeightDecay.
 	WeightDecay float64 `json:"weight_decay,omitzero"`
 	// Beta1 and Beta2 are Adam's decay rates of the mean gradient and of the mean squared gradient. They are
 	// in [0, 1), by default 0.9 and 0.999.
@@ -161,8 +161,8 @@ func (o *Optimizer) Begin(rate float64) {
 	}
 }
 
-// Apply makes the step that Begin started, for the parameters with indices low to low + len(parameters) - 1.
-// Apply reports whether the results are finite. Concurrent calls for different parameters are safe.
+// Apply makes the step that Begin started, for the parameters from index low on. It reports whether the
+// results are finite. Concurrent calls for different parameters are safe.
 func Apply[T float32 | float64](o *Optimizer, low int, parameters []T, gradient []float64) (finite bool) {
 	if len(parameters) != len(gradient) {
 		panic("optim: dimension mismatch")

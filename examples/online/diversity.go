@@ -12,8 +12,6 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// distances prints total variation distances between the mean distribution of the teachers and the
-// distribution of a drawn token. Each printed distance is a mean over all steps.
 func (t trace) distances(ctx context.Context, out io.Writer, n int, epsilons ...float64) error {
 	public := 0.0
 	for _, s := range t.steps {

@@ -81,7 +81,6 @@ func (m method) within(ctx context.Context, epsilon float64, n int) (made tokens
 	return made, noise, err
 }
 
-// inputs returns the input of m at each step.
 func (t trace) inputs(m tokens.Mechanism) (all []tokens.Input) {
 	for _, s := range t.steps {
 		in := tokens.Input{Counts: t.count(s.greedy), Public: s.best(), List: s.list}

@@ -20,7 +20,7 @@ type advice struct {
 	Risk    risk
 }
 
-// risk bounds the success of an attacker with all records except one and the results of one run.
+// risk bounds the success of an attacker who has one run's results and all records except one.
 type risk struct {
 	Right float64 // probability of a right guess whether that record was used, from odds of 1 to 1
 	Found float64 // share of participants found by a test that wrongly accuses a share falseAlarms of non-participants

@@ -105,7 +105,7 @@ func notes(r *experiments.Result) string {
 	return text
 }
 
-// PoolWords describes the source and cost of artificial questions. It is empty if questions are public rows.
+// PoolWords describes the source and cost of artificial questions, or returns "" for public rows.
 func PoolWords(r *experiments.Result) string {
 	switch r.PoolOf {
 	case experiments.PoolNone:
@@ -193,8 +193,8 @@ func groupsAt(r *experiments.Result, epsilon float64) (groups []string, pairs in
 	return groups, pairs
 }
 
-// Decision lists, for each target, the best private method and all methods that do not differ significantly
-// from it. It is empty for fewer than two methods.
+// Decision lists, for each target, the best private method and all methods without a significant difference
+// from it. With fewer than two methods, the result is empty.
 func Decision(r *experiments.Result) string {
 	var won, tied []string // sets of methods
 	at := map[string][]string{}

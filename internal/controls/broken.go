@@ -127,7 +127,6 @@ const (
 	gapDelta    = 0.01
 )
 
-// brokenVotes returns mistakes about the effect of one teacher on votes.
 func brokenVotes() []Target {
 	// Lecture notes describe noisy argmax with Laplace noise of scale 1/epsilon as epsilon-private, but one
 	// moved vote changes two counts. The lead minus one is no distance to instability: its sensitivity is 2,
@@ -154,7 +153,7 @@ func gapRelease(distance float64) side[bool] {
 	})
 }
 
-// floatingPoint audits textbook Laplace noise b log u, where u is uniform with 53 bits (Mironov 2012).
+// floatingPoint audits textbook Laplace noise from a uniform number with 53 bits (Mironov 2012).
 func floatingPoint() Target {
 	// The true value determines which sums are possible. The auditor tests which of two true values can give
 	// the released sum.

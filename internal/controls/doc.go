@@ -1,4 +1,4 @@
-// Package controls audits every mechanism of the toolkit and known mistakes with such mechanisms. Package
+// Package controls audits every mechanism of the toolkit, and variants with known mistakes. Package
 // internal/accountant/audit contains the statistical tests.
 //
 //	results, err := controls.Run(ctx, controls.Default(), controls.Options{Key: key, Alpha: 1e-4})
@@ -15,5 +15,5 @@
 // # Caveats
 //
 // A claim that is not refuted is not proved (see package audit). Each target audits one pair of neighbouring
-// inputs, or a small set of such pairs. The tests of the mechanisms enumerate more pairs.
+// inputs, or a small set of such pairs.
 package controls

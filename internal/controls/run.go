@@ -25,7 +25,7 @@ type Options struct {
 	Runs int
 	// Workers is the number of concurrent audits, or 0 for GOMAXPROCS.
 	Workers int
-	// Progress, if not nil, is called concurrently with the amounts of finished work and of all work.
+	// Progress, if not nil, receives the amounts of finished work and of all work. Calls may be concurrent.
 	Progress func(done, total int)
 }
 

@@ -55,7 +55,7 @@ func Default() []Target {
 		quotaTargets(), tokenTargets(), sgdTargets())
 }
 
-// Broken returns the positive controls.
+// Broken returns audits of mechanisms with deliberate mistakes.
 func Broken() []Target {
 	return slices.Concat(brokenSparse(), brokenVotes(), brokenSGD(), brokenAccounts(), brokenTrees(),
 		brokenTexts(), brokenSilos(), brokenQuota(), brokenTokens())

@@ -11,7 +11,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// tokenInput is one question over 1,000 tokens. Token i+1 has votes[i] votes and the score votes[i].
+// tokenInput returns a question over 1,000 tokens. Token i+1 has votes[i] votes and the score votes[i].
 func tokenInput(votes ...int64) tokens.Input {
 	in := tokens.Input{Counts: tokens.Counts{Size: 1000, Votes: votes}, Public: 1, Scores: votes}
 	for i := range votes {
@@ -21,7 +21,6 @@ func tokenInput(votes ...int64) tokens.Input {
 	return in
 }
 
-// tokenTargets audits mechanisms of package tokens.
 func tokenTargets() (all []Target) {
 	gnmax := must(tokens.NewGNMax(aggregate.GNMaxConfig{Sigma: 2, Queries: 1}))
 	confident := aggregate.ConfidentGNMaxConfig{Threshold: 8, Sigma1: 3, Sigma2: 2, Queries: 1, Answers: 1}

@@ -5,13 +5,13 @@ import "context"
 
 type hookKey struct{}
 
-// With returns a context in which [Point] calls hook. A test stops the program by an error or panic of hook,
-// as if the process had been killed.
+// With returns a context in which [Point] calls hook. In a test, an error or panic of hook simulates a killed
+// process.
 func With(ctx context.Context, hook func(place string) error) context.Context {
 	return context.WithValue(ctx, hookKey{}, hook)
 }
 
-// Point calls the hook of ctx, if ctx has a hook.
+// Point calls the hook of ctx, if any.
 func Point(ctx context.Context, place string) error {
 	if hook, ok := ctx.Value(hookKey{}).(func(string) error); ok {
 		return hook(place)

@@ -78,8 +78,8 @@ func MulAB[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k in
 }
 
 // AddATB adds aᵀ·b to dst (m x n), where a is k x m and b is k x n. It sums the k rows in runs of 48, and
-// then sums the runs. For finite a and b and a zero dst, the error of an element is at most gamma_d sum_p
-// |a_pi b_pj|. Here d = 48 + k/48, gamma_d = d u/(1 - d u), and u is the unit roundoff.
+// then the runs. For finite a and b and a zero dst, the error of dst_ij is at most gamma_d sum_p |a_pi b_pj|.
+// Here d = 48 + k/48, gamma_d = d u/(1 - d u), and u is the unit roundoff.
 func AddATB[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
 	check(dst, ldd, m, n)
 	check(a, lda, k, m)
@@ -182,7 +182,6 @@ func columns[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb, apart int
 	tile(dst, ldd, a, rs, cs, b, ldb, m, n, k, run, add)
 }
 
-// tile computes m x n elements of a product.
 func tile[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n, k, run int, add bool) {
 	// A chain sums at most run products. The first chain is stored in dst, or added to dst if add is set. All
 	// other chains are added. Rounding every product explicitly prevents compilers from fusing operations in

@@ -120,9 +120,9 @@ func SquaredDistances(dst, x, rows []float32, ld int, places []int32) {
 
 const distancesAtOnce = 32
 
-// MaxTaps sets best[c] to the largest value x[c+taps[t]] over t, and winner[c] to the first t with this
-// value. There are 1 to 256 taps, in ascending order. Comparison is by bits, so -0 is below 0, and
-// positive NaN above infinity.
+// MaxTaps sets best[c] to the maximum of x[c+taps[t]] over t, and winner[c] to the first t with this maximum.
+// There are 1 to 256 taps, in ascending order. Comparison is by bits: -0 is below 0, and positive NaN above
+// infinity.
 func MaxTaps[T Float](best []T, winner []uint8, x []T, taps []int) {
 	checkTaps(len(best), winner, x, taps)
 	done := whole[T](len(best), 8)
@@ -164,7 +164,7 @@ func checkTaps[T Float](n int, winner []uint8, x []T, taps []int) {
 
 func order[T Float](v T) int64 { return orderOf(bitsOf(v)) }
 
-// orderOf maps the bits of floating-point numbers to integers in the same order. It is its own inverse.
+// orderOf maps the bits of floating-point numbers to integers in the same order. orderOf is its own inverse.
 func orderOf(b int64) int64 { return b ^ int64(uint64(b>>63)>>1) }
 
 // Sparse is a matrix in compressed rows. Row i has the elements weights[start[i]:start[i+1]] in the columns
@@ -218,7 +218,7 @@ func (s Sparse) MulRows(dst []float32, ldd, from, to int, b []float32, ldb, n in
 	}
 }
 
-// AddRows adds the sum of the rows of a (m x n) to dst. It sums the rows in runs of 48, and then sums the
+// AddRows adds the sum of the rows of the m x n matrix a to dst. It sums runs of 48 rows, and then sums the
 // runs.
 func AddRows[T Float](dst []T, a []T, lda, m, n int) {
 	check(dst, n, 1, n)

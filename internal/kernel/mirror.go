@@ -113,8 +113,8 @@ func addRow(sum *[strip]float32, row []float32, first, step int, src []float32, 
 	}
 }
 
-// Quarters is a [Mirror] whose matrices have rows 0 to Last. Coefficient i of row Last - r is (-1)^i times
-// coefficient i of row r. The fields Even and Odd hold only rows 0 to Last/2, so M is Last/2 + 1.
+// Quarters is a [Mirror] for matrices with rows 0 to Last. Coefficient i of row Last - r is (-1)^i times
+// coefficient i of row r. So Even and Odd hold only rows 0 to Last/2, and M is Last/2 + 1.
 type Quarters struct {
 	Mirror
 	Last int

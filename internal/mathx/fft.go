@@ -36,7 +36,7 @@ func FFTNormError(n int) float64 {
 	return 9.0 / 4 * 0x1p-53 * fftUnits(n)
 }
 
-// fftUnits bounds the relative error from one input to one output of an FFT of length n, in units of 2^-53.
+// fftUnits bounds the relative error of an input's contribution to an output, in units of 2^-53.
 func fftUnits(n int) float64 {
 	//   - The error of a root is 0.75. A product with a root adds an error of sqrt 5 (Brent, Percival,
 	//     Zimmermann 2007), in total 2.99.

@@ -5,7 +5,7 @@ import (
 )
 
 // LogGaussianDelta returns the log of the hockey-stick divergence at eps between N(0, sigma^2) and N(1,
-// sigma^2) (Balle, Wang 2018, Theorem 8). Let mu = 1/sigma, c = eps/mu - mu/2 and m = [Mills]. The
+// sigma^2) (Balle, Wang 2018, Theorem 8). Let mu = 1/sigma, c = eps/mu - mu/2, and let m be [Mills]. The
 // divergence is Phi(-c) - e^eps Phi(-c-mu) = phi(c) (m(c) - m(c+mu)).
 func LogGaussianDelta(sigma, eps float64) float64 {
 	mu := 1 / sigma

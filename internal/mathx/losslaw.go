@@ -8,8 +8,8 @@ import (
 
 type LossAtom struct{ Loss, LogMass float64 }
 
-// EpsilonOfLaw returns the least epsilon >= 0 for which E[(1 - e^{epsilon - L})_+] is at most delta, where L
-// is the privacy loss.
+// EpsilonOfLaw returns the least epsilon >= 0 with E[(1 - e^{epsilon - L})_+] <= delta, where L is the
+// privacy loss.
 func EpsilonOfLaw(atoms []LossAtom, delta float64) float64 {
 	// For a number l, let A and B be the masses of the atoms with losses of at least l under the first and
 	// the second distribution. The expectation is the maximum of A - e^epsilon B over l. So epsilon is the

@@ -49,8 +49,8 @@ func (e Exhibit) Sample(in int, rnd *rand.Rand) func() string {
 	return func() string { return fmt.Sprint(e.run(t)) }
 }
 
-// Laws returns the log probabilities of all outputs, for the inputs with and without the record, in the same
-// order. If right is true, the mistake is corrected. Laws panics if the mechanism is in package controls.
+// Laws returns the log probabilities of all outputs with and without the record, in the same order. If right
+// is true, the mistake is corrected. Laws panics if the mechanism is in package controls.
 func (e Exhibit) Laws(right bool) (with, without []float64) {
 	p, q := e.run.enumerate(1, right), e.run.enumerate(0, right)
 	outputs := maps.Clone(p)

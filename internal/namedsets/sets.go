@@ -1,5 +1,5 @@
 // Package namedsets provides the data sets that commands open by name. MNIST is embedded by default. All
-// other sets must be in the folder $PATE_DATA, or in the folder in which a system package installs them.
+// other sets must be in the folder $PATE_DATA or in the folder of a system package.
 package namedsets
 
 import (

@@ -18,7 +18,7 @@ func Exact(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 // Digits returns x as text, rounded to the given number of significant digits.
 func Digits(x float64, digits int) string { return strconv.FormatFloat(x, 'g', digits, 64) }
 
-// DigitsUp returns the least number >= x with the given number of significant digits, at most 15.
+// DigitsUp rounds x up to the given number of significant digits, at most 15.
 func DigitsUp(x float64, digits int) string { return Digits(Up(x, digits), digits) }
 
 // DigitsDown rounds x down to the given number of significant digits, at most 15.

@@ -189,7 +189,7 @@ func (r record) append(b []byte) []byte {
 	return b
 }
 
-// parse sets r to the header at the start of b, and returns the lengths of query and further data.
+// parse decodes the header at the start of b, and returns the lengths of r.query and r.more.
 func (r *record) parse(b []byte) (query, more int) {
 	r.answer = tokens.Answer{Token: int(int32(binary.LittleEndian.Uint32(b[4:]))), Source: sources[int(b[1])%len(sources)]}
 	copy(r.inputs[:], b[12:recordHeader])

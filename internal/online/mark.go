@@ -16,9 +16,9 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// A mark is a file in the user's state folder with the place and the code of the last frame of a journal.
-// An older copy of the journal lacks released answers and votes of units. These answers and votes would not
-// count against the caps. The mark reveals an older copy, also if the whole folder of the run was restored.
+// A mark is a file in the user's state folder. It holds the position and the code of a journal's last frame.
+// An older copy of the journal lacks released answers and votes, which would then not count against caps. The
+// mark reveals an older copy, even if the whole folder of the run was restored.
 type mark struct{ file *os.File }
 
 const markSize = 8 + 16 // place of the frame, code
@@ -78,8 +78,8 @@ func (m mark) close() error {
 	return m.file.Close()
 }
 
-// guard compares the journal with its mark, and then keeps the mark up to date. If the mark is lost or
-// cannot be opened, guard calls `warn`. A run with a seed has no mark, because its noise protects nobody.
+// guard checks the journal against its mark, and attaches the mark for later updates. If the mark is lost or
+// cannot be opened, guard calls `warn`. A run with a seed has no mark, because its noise is not secret.
 func (j *journal) guard(key rng.Key, warn func(string)) error {
 	if !key.Releasable() {
 		return nil

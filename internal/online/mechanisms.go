@@ -119,8 +119,8 @@ func limitedDescription() aggregate.Description {
 	}
 }
 
-// clippedSteps is the number of grid steps from 0 to the clip. Rounding a log-probability to the grid changes
-// the log-probability by at most 1e-6 of the clip.
+// clippedSteps is the number of grid steps from 0 to the clip. Rounding to the grid changes a value by at
+// most 1e-6 of the clip.
 const clippedSteps = 1 << 19
 
 func clippedDescription() aggregate.Description {

@@ -91,7 +91,6 @@ func NewFormat(s Settings, v *Voters) (*Format, error) {
 // None returns an empty question, for a request that cannot be read.
 func (f *Format) None() *Question { return &Question{In: tokens.Input{Public: tokens.None}} }
 
-// request is the state of Parse.
 type request struct {
 	*Question
 	*Format

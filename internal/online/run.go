@@ -52,8 +52,8 @@ type Config struct {
 	Ledger  run.File // its Path is set if Terms.Ledger is
 	Command string   // command that repeats the run
 	NewKey  func() (rng.Key, error)
-	// Serve answers questions until none are left or ctx ends. All noise of s is set. The argument `resumed`
-	// is true if the run was charged before.
+	// Serve answers questions until none are left or ctx ends. All noise parameters of s are set. The
+	// argument `resumed` is true if the run was charged before.
 	Serve func(ctx context.Context, s Settings, resumed bool, e *Engine) error
 	// Finish makes Run release labels and destroy the key, if Serve returns nil before ctx ends.
 	Finish bool
@@ -176,7 +176,6 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	return Result{Labels: out}, err
 }
 
-// forget removes the private files of a finished run.
 func (s *serving) forget() error {
 	err := keyfile.Destroy(s.dir.Private(journalFile))
 	if s.voters != nil {
@@ -257,7 +256,8 @@ func (s *serving) prepare() error {
 	return errors.Join(j.file.Close(), s.checkUnits())
 }
 
-// checkUnits stores the private units before the charge of the run, and compares them at later starts.
+// checkUnits stores the private units before the run is charged, and refuses new or changed units at later
+// starts.
 func (s *serving) checkUnits() error {
 	if s.voters == nil {
 		return nil

@@ -126,7 +126,6 @@ func (s *scanner) quoted() ([]byte, error) {
 	return nil, missing("the end of a string")
 }
 
-// digits steps over a run of digits and returns its length.
 func (s *scanner) digits() int {
 	start := s.at
 	for s.at < len(s.text) && s.text[s.at] >= '0' && s.text[s.at] <= '9' {

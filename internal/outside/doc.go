@@ -1,5 +1,5 @@
-// Package outside audits labellers of other people: programs and web addresses that turn votes, or a private
-// table, into labels. It runs a labeller many times on two neighbouring inputs, and computes a lower bound on
+// Package outside audits external labellers: programs and web addresses that turn votes, or a private table,
+// into labels. It runs a labeller many times on two neighbouring inputs, and computes a lower bound on
 // epsilon from the answers.
 //
 //	label, err := outside.Command("prog {in} {out}", time.Minute)
@@ -9,9 +9,9 @@
 //
 // # Guarantee
 //
-// If the claim is true for the given inputs, it is refuted with probability at most Alpha. The bound Alpha
-// holds even if an audit stops early, or selects inputs and events by means of its earlier runs. Failures,
-// such as exit codes and timeouts, are outputs too.
+// If the claim is true for the given inputs, it is refuted with probability at most Alpha. This bound holds
+// even if an audit stops early, or uses earlier runs to select inputs and events. Failures, such as exit
+// codes and timeouts, count as outputs.
 //
 // # Caveats
 //

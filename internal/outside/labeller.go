@@ -34,12 +34,11 @@ type Answer struct {
 
 const largest = 16 << 20 // bytes of an answer that are read
 
-// Command returns a labeller that starts a program, without a shell, for every run. Blanks separate the words
-// of the line, and a word with blanks stands in double quotes. Arguments may contain {in}, {questions} or
-// {out} in place of the path of a file, and {dir} in place of the run's folder. This folder is deleted after
-// the run. Without {in} the program reads from standard input. Without {out} the answer is its standard
-// output. The environment has only PATH and, as HOME and TMPDIR, the folder of the run. So the environment
-// passes no secret to the program.
+// Command returns a labeller that starts a program, without a shell, for every run. Spaces separate the words
+// of line. A word with spaces needs double quotes. In arguments, {in}, {questions} and {out} are the paths of
+// files, and {dir} is the run's folder. This folder is deleted after the run. Without {in} the program reads
+// from standard input. Without {out} the answer is its standard output. The environment passes no secret: it
+// has only PATH, and HOME and TMPDIR for the run's folder.
 func Command(line string, timeout time.Duration) (Labeller, error) {
 	split := csv.NewReader(strings.NewReader(line))
 	split.Comma = ' '

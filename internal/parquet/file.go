@@ -130,8 +130,8 @@ func (f *File) inColumn(i int, c Column, what string) *fault.Error {
 
 func (f *File) Columns() []Column { return f.columns }
 
-// Len returns the number of rows in the footer. The number is untrusted, so a caller must not allocate memory
-// for this many rows.
+// Len returns the number of rows in the footer. Do not allocate memory for this many rows, because the footer
+// is untrusted.
 func (f *File) Len() int64 { return f.rows }
 
 const maxRow = 1 << 20

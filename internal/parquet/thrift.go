@@ -12,7 +12,8 @@ import (
 
 const (
 	maxColumns = 1 << 16 // including nested columns and their parents
-	// maxParts bounds columns in all row groups together, because a forged column takes 1 byte of the footer.
+	// maxParts bounds the columns of all row groups together. A forged column takes only 1 byte of the
+	// footer.
 	maxParts = maxFooter / 32
 	maxDepth = 24 // of nested structures
 )
@@ -22,8 +23,8 @@ var (
 	errForeign = errors.New("the footer has an unknown structure")
 )
 
-// reader limits what the Thrift library reads: nesting, numbers of columns and row groups, and lengths of
-// lists.
+// reader limits the nesting, the numbers of columns and row groups, and the list lengths that the Thrift
+// library reads.
 type reader struct {
 	wire
 	size  int

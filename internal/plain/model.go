@@ -35,8 +35,8 @@ type Linear struct {
 	Bias    []float64   `json:"bias"`    // one for each of Classes
 }
 
-// Mean is a weighted mean of the class probabilities of several models. The probabilities are proportional
-// to (p + Doubt)^Power, where p are the model's scores, clipped to [0, 1] and scaled to sum 1.
+// Mean is a weighted mean of the class probabilities of several models. A model's probabilities are
+// proportional to (p + Doubt)^Power. Here p are its scores, clipped to [0, 1] and scaled to sum 1.
 type Mean struct {
 	Doubt   float64  `json:"doubt"`
 	Members []Member `json:"members"`
@@ -166,7 +166,7 @@ func checkNumbers(name string, v []float64, n int) error {
 	return nil
 }
 
-// Widen converts a float32 matrix, whose rows are stride apart in data, to float64 rows.
+// Widen converts a float32 matrix to float64 rows. Rows start every stride elements in data.
 func Widen(data []float32, rows, cols, stride int) [][]float64 {
 	out := make([][]float64, rows)
 	for i := range out {
@@ -225,17 +225,17 @@ func (k *Kernel) check(features, classes int) error {
 		checkMatrix("coefficients", k.Coefficients, len(k.Landmarks), len(k.Classes)), checkNumbers("intercept", k.Intercept, len(k.Classes)))
 }
 
-// Trees are decision trees. The arrays hold the nodes of all trees, each tree in preorder. From node i, a row
-// goes to node i+1 if feature Column[i] of the row, as float32, is at most Threshold[i]. Otherwise the row
-// goes to node Right[i]. A node with column -1 is a leaf.
+// Trees are decision trees. The arrays hold the nodes of all trees, each tree in preorder. Node i compares
+// feature Column[i] of a row, as float32, with Threshold[i]. If the feature is at most the threshold, the row
+// goes to node i+1, and otherwise to node Right[i]. A node with column -1 is a leaf.
 //
-// In a forest, the leaves of all trees have numbers k = 0, 1, ... If node i is leaf k, Right[i] is k. Leaf k
-// has LeafClass[j] and Share[j] for Ends[k-1] <= j < Ends[k], with 0 for Ends[-1]. The score of a class is
-// the mean, over the trees, of the class's Share in the row's leaf.
+// In a forest, leaf node i has the number k = Right[i], counted from 0 over all trees. Leaf k has
+// LeafClass[j] and Share[j] for Ends[k-1] <= j < Ends[k]. Here Ends[-1] is 0. The score of a class is its
+// Share in the row's leaf, averaged over the trees.
 //
-// If Prior is set, the trees are boosted. Prior has the initial logits. For each tree t, the Threshold of the
-// row's leaf is added to the logit with index t modulo the number of logits. Scores are the softmax of the
-// logits. A single logit is the log odds of the second class.
+// If Prior is set, the trees are boosted, and Prior holds the n initial logits. Tree t adds the Threshold of
+// the row's leaf to logit t mod n. Scores are the softmax of the logits. A single logit is the log odds of
+// the second class.
 type Trees struct {
 	Classes   []int     `json:"classes"` // classes of LeafClass and Prior; other classes score 0
 	Roots     []int     `json:"roots"`   // root node of each tree, ascending from 0

@@ -20,8 +20,8 @@ type Choice struct {
 	Reason string
 }
 
-// Choose divides tables into groups by these two bounds. They were fitted on the seventeen tables of the
-// dictionary FIT in experiments/peers/tables.py, at epsilon 1, 2 and 8.
+// Choose groups tables by these two bounds. The bounds were fitted at epsilon 1, 2 and 8 on the seventeen
+// tables FIT of experiments/peers/tables.py.
 const (
 	manyDirections = 5   // for each class; with more directions all rows are about equally far apart
 	votesOfClass   = 700 // of epsilon times units per class; with less, few rows vote for a class

@@ -7,15 +7,15 @@
 //	student   a student learns from labels and public rows; a statement and a page describe it
 //
 // Without public rows, the pool is drawn from declared ranges, or from noisy counts of the private rows.
-// These counts are charged to the same ledger. If the method is [Nearest] or [Sample], private units vote in
-// place of teachers. If it is [DPSGD], one private model replaces teachers, labels and student.
+// These counts are charged to the same ledger. With method [Nearest] or [Sample], private units vote in place
+// of teachers. With [DPSGD], one private model replaces teachers, labels and student.
 //
 // # Guarantee
 //
 // The public half of the folder is (Epsilon, Delta)-differentially private for adding or removing one unit of
-// the private rows. It may be published after the run is complete. An interrupted run resumes with the same
-// noise at no further cost. Private rows are validated before the charge, so no content of private rows stops
-// a run after the charge.
+// the private rows. This half may be published after the run is complete. An interrupted run resumes with the
+// same noise at no further cost. Private rows are validated before the charge, so their content cannot stop a
+// run after the charge.
 package publish
 
 import (
@@ -226,8 +226,8 @@ const (
 )
 
 type method interface {
-	// look reads all rows and returns a hash of the private rows. It refuses rows from which no method could
-	// learn, and a budget that is too small for any result.
+	// look reads all rows and returns a hash of the private rows. It fails if no method can learn from the
+	// rows, or if the budget is too small for any result.
 	look(context.Context) ([32]byte, error)
 	release(context.Context) (*Report, error)
 }

@@ -50,8 +50,8 @@ func (v *voting) look(ctx context.Context) (data [32]byte, err error) {
 	return v.hash, nil
 }
 
-// planned plans the labels on a temporary ledger. If the pool is drawn from noisy counts, this ledger is
-// first charged for the counts.
+// planned plans the labels on a temporary ledger. If a pool is drawn from noisy counts, planned first charges
+// the counts.
 func (v *voting) planned(ctx context.Context) (a plan.Alternative, err error) {
 	trial, err := ledger.New(v.ledger().New)
 	if err != nil {

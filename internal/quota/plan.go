@@ -69,9 +69,9 @@ func (t Terms) Choose(least aggregate.LeastNoise) (Terms, error) {
 	return t, nil
 }
 
-// On average, the fraction near·Votes/Questions of the public rows is within the radius of a question.
-// Later questions find fewer units with votes left. So the fraction is multiplied by a factor that grows
-// linearly, from 1 - slope/2 at the first question to 1 + slope/2 after all expected questions.
+// near·Votes/Questions is the mean fraction of the public rows within the radius of a question. For later
+// questions, fewer units have votes left. So a factor on this fraction grows linearly from 1 - slope/2 to 1 +
+// slope/2 over the expected questions.
 const (
 	near  = 0.7
 	slope = 0.6
@@ -92,14 +92,13 @@ func (s Sample) Check() error {
 	return nil
 }
 
-// rank returns the number of public rows within the radius of a question. The argument is the number of
-// earlier questions.
+// rank returns the number of public rows within the radius of a question after `before` earlier questions.
 func (s Sample) rank(before uint64) float64 {
 	done := min(1, float64(before)/float64(s.Terms.Questions))
 	return near * (1 + slope*(done-0.5)) * float64(s.Terms.Votes) / float64(s.Terms.Questions) * float64(s.X.Rows)
 }
 
-// Radius returns the radius of a question, from public rows alone. There were `before` earlier questions.
+// Radius returns the radius of a question after `before` earlier questions. It uses only public rows.
 func (s Sample) Radius(row []float32, before uint64) float64 {
 	if s.Terms.Radius > 0 {
 		return s.Terms.Radius

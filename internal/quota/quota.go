@@ -54,8 +54,8 @@ func event(sigma float64, votes int) accountant.Event {
 	return accountant.Repeated{Event: accountant.DiscreteGaussian{Sigma: sigma, Sensitivity: 1}, Count: int64(votes)}
 }
 
-// Start begins a session with the votes of private rows. It fails if r charges another event than
-// m.Event(), or if the ledger has another relation than add_remove.
+// Start begins a session with the votes of private rows. It fails unless r charges m.Event() in a ledger with
+// the relation add_remove.
 func (m *Mechanism) Start(r *ledger.Reservation, key rng.Key, private neighbours.Rows) (*Session, error) {
 	voters, err := newVoters(private, m.cfg)
 	if err != nil {

@@ -127,7 +127,7 @@ func (v *voters) count(counts []int64, near []voter) {
 	}
 }
 
-// voter is a unit within the radius of a question. Its distance and class are those of its nearest row.
+// voter is a unit within the radius of a question, with the class and distance of its nearest row.
 type voter struct {
 	unit, class int
 	squared     float64 // squared distance

@@ -1,10 +1,10 @@
-// Package results divides a folder of results into two subfolders, public and private.
+// Package results divides a folder DIR of results into two subfolders, public and private.
 //
-// DIR/public contains exactly the files that may be published. Their cost is charged to a ledger, and their
-// noise is secret. They contain no paths of this machine, no running times on private rows and no private
-// numbers. All other files are in DIR/private, which only its owner can open: keys, votes, ledgers and the
-// configuration of the run. Results that must not be published, such as results of a seeded run, are in
-// DIR/private/results.
+// DIR/public contains exactly the files that may be published. The cost of these files is charged to a
+// ledger, and their noise is secret. They contain no paths of this machine, no running times on private rows
+// and no private numbers. All other files are in DIR/private, which only its owner can open: keys, votes,
+// ledgers and the configuration of the run. Results that must not be published, such as results of a seeded
+// run, are in DIR/private/results.
 package results
 
 import (

@@ -25,8 +25,7 @@ func Accuracy(predicted, labels []int) float64 {
 	return float64(Right(predicted, labels)) / float64(len(labels))
 }
 
-// Recall returns, for each class, the fraction of rows that are predicted correctly, or 0 for a class without
-// rows.
+// Recall returns the fraction of correctly predicted rows of each class, or 0 for a class without rows.
 func Recall(predicted, labels []int, classes int) []float64 {
 	right, rows := make([]float64, classes), ClassRows(labels, classes)
 	for i, y := range labels {

@@ -1,5 +1,4 @@
-// Package table renders a table of results as aligned text, CSV, Markdown or LaTeX. Each command writes its
-// own JSON.
+// Package table renders a table of results as aligned text, CSV, Markdown or LaTeX.
 package table
 
 import (

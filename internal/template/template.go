@@ -1,6 +1,6 @@
 // Package template fills texts and pages of the program with values. It accepts a subset of the syntax of
-// text/template, without chained pipelines and without methods of values. Package text/template calls methods
-// by name, so the linker would keep every exported method of the program.
+// text/template, without chained pipelines and without methods of values. With text/template, which calls
+// methods by name, the linker would keep every exported method of the program.
 //
 //	t, err := template.HTML("page", "{{range .Rows}}<p>{{short .}}{{end}}", template.Funcs{"short": short})
 //	text, err := t.Fill("page", values)
@@ -20,7 +20,7 @@ import (
 // Funcs holds functions by name. A function returns a value, or a value and an error.
 type Funcs map[string]any
 
-// Markup is text that is not escaped.
+// Markup is text that templates do not escape.
 type Markup string
 
 // Template holds parsed texts by name.

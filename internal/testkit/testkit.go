@@ -144,7 +144,7 @@ func requireLists(t require.TestingT, path string, v reflect.Value) {
 	}
 }
 
-// Must returns v if err is nil, and otherwise panics. It is for calls before a test begins.
+// Must returns v if err is nil, and otherwise panics.
 func Must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)

@@ -24,15 +24,15 @@ type ClippedConfig struct {
 	Appears bool
 }
 
-// Clipped answers with token t of a public list with probability proportional to
+// Clipped answers with a token of a public list. The probability of token t is proportional to
 //
-//	exp((base_t + sum_i clip(l_i(t) - r_i(t), -C, C)/Teachers)/Temperature),
+//	exp((base_t + sum_i clip(l_i(t) - r_i(t), -C, C)/Teachers)/Temperature).
 //
-// where C is Clip, base_t is a public value or 0, l_i(t) is the log-probability of t by teacher i, and
+// Here C is Clip, and base_t is a public value or 0. For teacher i, l_i(t) is the log-probability of t, and
 // r_i(t) is a reference value. Each clipped difference is rounded to a multiple of Clip/Steps. InvisibleInk
 // (Vinod, Pillutla, Thakurta 2025) sets base_t and all r_i(t) to the public model's log-probability of t.
 // Amin et al. 2024 set base_t = 0 and r_i(t) = max_s l_i(s) - C. The list must be a function of public data.
-// A list of the tokens that the teachers find likely would reveal private texts.
+// A list of the teachers' likely tokens would reveal private texts.
 type Clipped struct {
 	cfg       ClippedConfig
 	perStep   float64 // grid steps in a unit of log-probability
@@ -80,9 +80,9 @@ func (m *Clipped) Left(s State) Left {
 	return Left{left, left}
 }
 
-// Add adds the contribution of one teacher to the scores of the tokens of a list. All slices have one value
-// for each token. The reference r_i(t) of [Clipped] is public[t], or max(teacher) - Clip if public is nil. A
-// NaN adds nothing.
+// Add adds the contribution of one teacher to the scores of a list. All slices have one value for each token.
+// The reference r_i(t) of [Clipped] is public[t], or max(teacher) - Clip if public is nil. NaN values
+// contribute nothing.
 func (m *Clipped) Add(scores []int64, teacher, public []float64) {
 	own := math.Inf(-1)
 	for _, l := range teacher {

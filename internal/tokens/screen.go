@@ -19,8 +19,8 @@ type ScreenConfig struct {
 	Epochs    int64   // number of epochs; the whole number is charged; [1, 2^30]
 }
 
-// Screen answers with the public model's token while most teachers vote for it. Otherwise another mechanism
-// answers. Ask queries in sequence, each with a State that counts all earlier answers.
+// Screen answers with the public model's token if most teachers vote for this token. Otherwise another
+// mechanism answers. Ask queries in sequence, each with a State that counts all earlier answers.
 type Screen struct {
 	cfg    ScreenConfig
 	rho    *rng.DiscreteLaplace

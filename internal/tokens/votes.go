@@ -70,7 +70,7 @@ type noisyVotes struct {
 	room  []int64
 }
 
-// winner returns the lowest token at which the noisy count is largest.
+// winner returns the token with the largest noisy count, in a tie the lowest.
 func (v *noisyVotes) winner(c Counts, s *rng.Stream) int {
 	n := len(c.Tokens)
 	if cap(v.room) < n {
@@ -136,7 +136,7 @@ type confidentSession struct {
 	streams *rng.Streams
 }
 
-// Answer draws all noise before the test, so that a refusal takes no less time.
+// Answer draws all noise before the test, so that declining is not faster than answering.
 func (c *confidentSession) Answer(s State, query uint64, in Input) (Answer, error) {
 	if err := cmp.Or(c.Left(s).check(), in.Counts.Check()); err != nil {
 		return Answer{}, err

@@ -146,7 +146,7 @@ func (l Law) Quantile(probability float64) int64 {
 	return k
 }
 
-// Price compares the noise and the epsilon of a search with the noise and the epsilon of a single run.
+// Price compares the noise and the epsilon of a search and a single run.
 type Price struct {
 	Law        Law
 	Noise      float64 // least noise with which the whole search meets the target

@@ -31,7 +31,7 @@ type Search struct {
 	// Run makes one run, whose result must depend only on the arguments. After an interruption, Run may be
 	// called again with the same arguments.
 	Run func(ctx context.Context, r Run) (Outcome, error)
-	// Dir is a private folder from which an interrupted search resumes, or "". The files in Dir are secret.
+	// Dir is a private folder for resuming an interrupted search, or "". The files in Dir are secret.
 	Dir string
 	// Every, if above 0, delays the end of a successful Select to a multiple of Every. The running time then
 	// reveals less about the number of runs.

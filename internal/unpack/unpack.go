@@ -16,8 +16,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// MaxBytes is the maximum unpacked size of a file, 1 GiB, so that a small compressed file cannot fill the
-// memory. The largest common idx file (EMNIST ByClass) has 0.55 GB.
+// MaxBytes is the maximum size of an unpacked file. This limit prevents a small compressed file from filling
+// the memory.
 const MaxBytes = 1 << 30
 
 // Open opens a regular file for reading. Pipes and devices are not opened, because opening a pipe can block

@@ -12,7 +12,7 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// ErrNeedsCgo is the error, in builds without cgo, for models that golearn implements in C.
+// ErrNeedsCgo is the error for models that golearn implements in C, in builds without cgo.
 var ErrNeedsCgo = errors.New("golearn: this model needs a build with cgo")
 
 func fit(ctx context.Context, name string, data teachers.Dataset, pool Pooling,

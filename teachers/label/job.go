@@ -92,8 +92,8 @@ func (j *job) plan(ctx context.Context, before *run.Before) (p run.Plan, err err
 	return p, err
 }
 
-// choose sets the noise of a new run. It returns an error if the run does not fit the budget, or if even a
-// unanimous vote would rarely be answered.
+// choose sets the noise of a new run. It returns an error if the run exceeds the budget, or if even unanimous
+// votes would rarely be answered.
 func (j *job) choose(ctx context.Context, before *run.Before) error {
 	asked, err := j.setting()
 	if err != nil {

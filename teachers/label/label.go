@@ -31,8 +31,9 @@ type Config struct {
 	Out     string // path of the labels; the extension determines the [Form]; required
 	Pool    string // name of the set of public records that the queries come from; required
 	Votes   *votes.Source
-	// Setting is a mechanism of package mechanisms. Run chooses missing noise so that the labels use the
-	// remaining budget. Queries, Teachers and Predict are ignored: Votes and Predictions determine them.
+	// Setting is a mechanism of package mechanisms. If noise is missing, Run chooses noise that uses the
+	// remaining budget. Run ignores Queries, Teachers and Predict, because Votes and Predictions determine
+	// them.
 	Setting aggregate.Setting
 	// Plan, if not nil, chooses mechanism, noise and queries in place of Setting.
 	Plan *Planning
@@ -43,7 +44,8 @@ type Config struct {
 	Predictions string
 	// Seed, if not nil, makes the experiment repeatable. The labels must then not be released.
 	Seed *uint64
-	// Each, if not nil, is called with every answer, also for a complete run. A declined query has class -1.
+	// Each, if not nil, receives every answer, even if the run was complete before. A declined query has
+	// class -1.
 	Each func(query uint64, class int)
 	// Progress, if not nil, receives the number of finished queries and the number of all queries.
 	Progress func(done, total int)

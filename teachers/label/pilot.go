@@ -19,16 +19,16 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// Pilot is a noisy mean that is released before a plan: the mean over queries of the largest vote count,
-// rounded down, plus discrete Gaussian noise. All fields are public.
+// Pilot is released before a plan. It is the mean of the queries' largest vote counts, rounded down, plus
+// discrete Gaussian noise. All fields are public.
 type Pilot struct {
 	Sigma      float64 // parameter of the noise, in votes
 	Epsilon    float64 // cost of the pilot alone, at the delta of the ledger
 	Released   int64   // Released, Share and LeastShare are 0 before the release
 	Share      float64 // estimated mean fraction of teachers who vote for the largest class of a query
 	LeastShare float64 // lower bound on this mean with probability 99 %
-	// Part is the fraction of the remaining budget that the pilot takes. Teachers who always agree get about
-	// Most right labels with the pilot, and Declared without. All three are 0 after the charge.
+	// Part is the fraction of the remaining budget for the pilot. Teachers who always agree give about Most
+	// correct labels with the pilot, and about Declared without it. After the charge, all three fields are 0.
 	Part, Most, Declared float64
 }
 
@@ -154,8 +154,8 @@ func (j *job) piloted(ctx context.Context) error {
 	return j.Plan.Pilot(p, true)
 }
 
-// samePilot returns the recorded pilot of these votes and sets id, or returns nil. In both cases it sets
-// stage.Out. The error is errPlanned if labels are recorded but the pilot or its file is missing.
+// samePilot sets stage.Out. If a pilot of these votes is recorded, samePilot also sets id and returns the
+// pilot, otherwise nil. The error is errPlanned if labels are recorded but the pilot or its file is missing.
 func (j *job) samePilot(before *run.Before, id *identity, stage *run.Stage) (same *run.Recorded, err error) {
 	labels, pilots, err := recordedRuns(before)
 	if err != nil {

@@ -74,7 +74,7 @@ func openPredictions(path string, classes int) (*predictionReader, error) {
 
 func (r *predictionReader) close() { r.file.Close() } // an error does not matter after reading
 
-// predictionOf returns the prediction for a query. Queries must come in ascending order.
+// predictionOf requires queries in ascending order.
 func (r *predictionReader) predictionOf(query int) ([]float64, error) {
 	for {
 		text, err := r.lines.ReadSlice('\n')

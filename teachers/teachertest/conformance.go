@@ -27,8 +27,8 @@ type Options struct {
 	// Accuracy is the accuracy that a learner must reach on easy data, by default 0.8. Constant
 	// predictions reach 2/(Classes+1).
 	Accuracy float64
-	// Prompt is the time in which Fit must return after ctx is cancelled, by default two seconds. Set more
-	// for slow machines and for the race detector.
+	// Prompt is the time limit for Fit after ctx is cancelled, by default two seconds. Set more for slow
+	// machines and the race detector.
 	Prompt time.Duration
 }
 

@@ -196,7 +196,7 @@ func (b *boosting) gradients(dst []gradient, p []float32, i int) {
 const minCurve = 1e-12
 
 // gradientGrower grows regression trees from a histogram: the sums of slopes and curvatures in each bin. The
-// histogram of a larger child is the difference of the histograms of the parent and the smaller child.
+// larger child's histogram is the parent's histogram minus the smaller child's histogram.
 type gradientGrower struct {
 	out     *ensemble
 	data    *binned

@@ -279,8 +279,8 @@ func (g *giniGrower) move(h *halves, class, weight int32) {
 	g.left[class] += weight
 }
 
-// quality returns Σ left²/|left| + Σ right²/|right| over the classes. A larger value means a smaller
-// weighted Gini impurity. The result is -1 if a side is smaller than the smallest leaf.
+// quality returns Σ l²/Σ l + Σ r²/Σ r, where l and r are a class's weights on the left and right. A larger
+// value means a smaller weighted Gini impurity.
 func (g *giniGrower) quality(h halves) float64 {
 	if min(h.leftWeight, h.rightWeight) < int64(g.minLeaf) {
 		return -1
@@ -305,7 +305,7 @@ func (g *giniGrower) scan(column, n int, side halves, found *split) {
 	}
 }
 
-// once draws one uniform random threshold. A better split at this threshold replaces *found.
+// once tries one uniform random threshold, and replaces *found if the split is better.
 func (g *giniGrower) once(column int, rows []int32, first, last uint8, side halves, found *split, rnd *rand.Rand) {
 	c := &g.data.columns[column]
 	below, at := c.random(int(first), int(last), rnd)

@@ -86,7 +86,7 @@ func (d domain) whole(v int64) int {
 	return int(v - d.first)
 }
 
-// text returns the value of a trimmed cell. An empty cell in labels is an abstention.
+// text returns the value of a trimmed cell. In labels, an empty cell is an abstention.
 func (d domain) text(cell []byte) int {
 	if d.names != nil {
 		if class, ok := d.names[string(cell)]; ok {

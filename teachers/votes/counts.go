@@ -134,9 +134,9 @@ func (c *CountsFiles) eachSum(ctx context.Context, yield func([]int, error) bool
 	}
 }
 
-// WriteCounts writes the counts: a row per chosen query, in ascending order, and a column per class. The
-// format is NPY of int32, or CSV without a header. [Open] reads both with Options.Counts. WriteCounts reads
-// the votes once, in bounded memory. The counts are as secret as the votes. Discard the output after an
+// WriteCounts writes the counts, with a row per chosen query in ascending order and a column per class. The
+// format is NPY of int32, or CSV without a header. [Open] reads both formats with Options.Counts. WriteCounts
+// reads the votes once, in bounded memory. The counts are as secret as the votes. Discard the output after an
 // error.
 func (s *Source) WriteCounts(ctx context.Context, w io.Writer, asNPY bool) error {
 	return writeCounts(w, asNPY, s.Queries(), s.classes, s.eachCount(ctx))

@@ -13,12 +13,12 @@
 //
 // # Caveats
 //
-// The caller must state the names and the number of the classes without using the votes, because released
-// labels reveal both.
+// The caller must choose the names and the number of the classes without the votes, because released labels
+// reveal both.
 //
 // Votes are as secret as the data. The packages fmt and slog print only the shape of a [Matrix] or [Source].
-// [Matrix.Save] writes with mode 0600. A [Report] and a hash of votes are private: hashes have no key, so a
-// small matrix can be guessed from its hash.
+// [Matrix.Save] writes with mode 0600. A [Report] is private. A hash of votes is also private: it has no key,
+// so a small matrix can be guessed from its hash.
 //
 // # Use
 //

@@ -190,7 +190,7 @@ type Spool struct {
 }
 
 // NewSpool copies up to limit bytes from in to a temporary file in $TMPDIR. It returns as soon as ctx ends,
-// even during a read of in.
+// even if a read of in blocks.
 func NewSpool(ctx context.Context, in io.Reader, limit int64) (*Spool, error) {
 	f, named, err := temporary()
 	if err != nil {

@@ -37,8 +37,7 @@ type shares struct {
 	teacher int     // index of the teacher, if the file holds one teacher
 }
 
-// voteByShares replaces class probabilities by votes for the class with the largest probability, the lowest
-// in a tie.
+// voteByShares replaces class probabilities by votes for the lowest class with the largest probability.
 func voteByShares(ctx context.Context, in *input, teacher int, perTeacher bool, into *store, opt Options) (*input, error) {
 	// Each vote depends on one teacher and one query, so one unit still changes one vote per query.
 	if strconv.IntSize < 64 {

@@ -21,7 +21,7 @@ import (
 type Header string
 
 const (
-	// headerAuto takes the first line for a header if it has text or empty cells, and no numbers.
+	// headerAuto treats the first line as a header if the line has text or empty cells, but no numbers.
 	headerAuto Header = ""
 	HeaderYes  Header = "yes"
 	HeaderNo   Header = "no"
@@ -46,7 +46,7 @@ type Options struct {
 	// Teachers is declared, a row of counts with a larger sum is an error. For labels, Teachers must be 0 or
 	// the number of columns.
 	Teachers int
-	// Transpose means that the file is teachers x queries, or classes x queries for Counts.
+	// Transpose means that a row of the file is a teacher, or for Counts a class.
 	Transpose bool
 	Header    Header
 	// IndexColumn skips column 1 of a CSV file. Pandas, for example, writes a row index there.

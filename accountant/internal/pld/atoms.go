@@ -18,7 +18,7 @@ type atoms struct {
 	logBefore float64 // mass below the first atom; an upper distribution adds it to this atom
 }
 
-// randomizedResponse dominates all epsilon-DP mechanisms (Kairouz, Oh, Viswanath 2015).
+// randomizedResponse returns a pair that dominates all eps-DP mechanisms (Kairouz, Oh, Viswanath 2015).
 func randomizedResponse(eps float64) *atoms {
 	hi := -math.Log1p(math.Exp(-eps))
 	return &atoms{h: 2 * eps, off: -eps, logp: []float64{hi - eps, hi},
@@ -87,7 +87,7 @@ func discreteGaussian(sigma float64, coordinates int) *atoms {
 	return a
 }
 
-// thetas returns the theta sums c(0) to c(m-1), which the body of discreteGaussian defines.
+// thetas returns c(0) to c(m-1), the theta sums in the body of discreteGaussian.
 func thetas(sigma float64, m int) []float64 {
 	c := []float64{1}
 	for n := 2; n <= m; n++ { // the sums for n coordinates, from those for n-1
@@ -162,7 +162,7 @@ func thinned(n int, at func(i int) (loss, logp float64)) roughLaw {
 	return s
 }
 
-// outcomes is a pair with finitely many losses that are not on a lattice, as for integer noise on a sample.
+// outcomes is a pair with finitely many losses off a lattice, as for integer noise on a sample.
 type outcomes struct {
 	loss, logp []float64 // by increasing loss; log masses under P
 	logOutside float64   // of the outcomes left out on either side, under P and under Q

@@ -262,7 +262,8 @@ func newRaiser(n int64) raiser {
 	return r
 }
 
-// raise returns s^n, |s|^n and |s|^(n-1) for n = r.n, or 0, 0 and 1e-40 if |s|^(n-1) is below 1e-40.
+// raise returns s^n, |s|^n and max(|s|^(n-1), 1e-40), where n = r.n. The first two results are 0 if |s|^(n-1)
+// is below e^-92.5.
 func (r raiser) raise(s complex128) (power complex128, modulus, before float64) {
 	if r.n == 1 {
 		return s, modulusOf(s), 1

@@ -50,8 +50,7 @@ func Gaussian(sigma, sensitivity float64) Pair { return Pair{pairGaussian, 1, si
 // Laplace returns the pair of Laplace noise at sensitivity/scale = epsilon.
 func Laplace(epsilon float64) Pair { return Pair{pairLaplace, epsilon, 0, 0} }
 
-// BoundedRange returns a pair that dominates all mechanisms whose log-ratios lie in an interval of length
-// epsilon.
+// BoundedRange returns a pair that dominates all mechanisms with log-ratios in an interval of length epsilon.
 func BoundedRange(epsilon float64) Pair { return Pair{pairRange, epsilon, 0, 0} }
 
 // Response returns the pair of randomised response, which dominates every epsilon-DP mechanism.
@@ -84,7 +83,7 @@ func DiscreteGaussian(sigma float64, coordinates int64) Pair {
 // hundreds or more.
 const LeastAllocated = 0.05
 
-// Allocation returns the pair of Gaussian noise on several steps. One step, chosen at random, has the record.
+// Allocation returns the pair for a record in one random step of several steps with Gaussian noise.
 func Allocation(steps int64, sigma float64) Pair {
 	if steps == 1 || sigma < LeastAllocated {
 		return Gaussian(sigma, 1)

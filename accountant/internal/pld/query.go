@@ -7,7 +7,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// query is a composition of pairs in one direction. The tilt is chosen for the expected epsilon and delta.
+// query is a composition of pairs in one direction.
 type query struct {
 	parts    []component
 	reverse  bool

@@ -60,7 +60,7 @@ const (
 	leastSeveral, mostSeveral, severalOutcomes = 1 << 14, 1 << 18, 1 << 12
 )
 
-// depths returns the depths of the tilts. A tilt of depth d makes outcomes of tail probability e^-d accurate.
+// depths returns depths of tilts. A tilt of depth d makes outcomes of tail probability e^-d accurate.
 func (s several) depths(logDelta float64) []float64 {
 	// A Fourier transform has large errors at rare outcomes. If delta is small, a tilt towards these outcomes
 	// makes their masses accurate.
@@ -131,7 +131,7 @@ func (s several) outcomes(ctx context.Context, reverse bool, logDelta float64, m
 	return o
 }
 
-// term returns the distribution of f (see the top of the file) after rounding to a grid.
+// term returns the distributions of f, rounded to a grid (see the top of the file).
 func (s several) term(most int, logDelta float64) *term {
 	// The loop divides the range of a step's outputs where the rounded value changes. An inexact division
 	// changes only the rounding, and the masses stay exact. The first and the last cell include the tails.

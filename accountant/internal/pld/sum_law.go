@@ -141,8 +141,8 @@ func (l *sumLaw) plus(b *sumLaw, h, tail float64, work *int) *sumLaw {
 	return out
 }
 
-// add adds to l the sums x + y for points x of big and y of small. Only pairs with d >= from are used, where
-// d is the number of grid steps from y up to x.
+// add adds to l the sums x + y of points x of big and y of small. It uses only pairs in which x is at least
+// `from` grid steps above y.
 func (l *sumLaw) add(big, small *sumLaw, from int, same bool, work *int) {
 	// If same is set, small equals big, and each pair of points is visited once and counts twice. The sum of
 	// two points that are d steps apart is log1p(e^{-hd}) above the upper point. So its place, and its
@@ -240,8 +240,8 @@ func (l *sumLaw) addFar(big, small *sumLaw, far int, same bool, work *int) {
 	}
 }
 
-// cut drops grid points in tails of at most the given probability, under Q at the lower end and under P at
-// the upper end.
+// cut drops grid points: a lower tail with Q-mass at most `tail`, and an upper tail with P-mass at most
+// `tail`.
 func (l *sumLaw) cut(tail float64) {
 	// An upper distribution splits the lower tail between the first point and 0, and the upper tail between
 	// the last point and infinity. A lower distribution merges each tail with the first or last point.

@@ -1,18 +1,18 @@
-// Package nntest checks that a layer satisfies the obligations of [nn.Layer] and [nn.Pass], on which the
-// guarantee of DP-SGD depends. Call TestLayer from the test of your own layer:
+// Package nntest checks that a layer satisfies the obligations of [nn.Layer] and [nn.Pass]. The guarantee of
+// DP-SGD depends on these obligations. Call TestLayer from the test of your own layer:
 //
 //	func TestMyLayer(t *testing.T) { nntest.TestLayer(t, MyLayer{Units: 3}, nn.Vector(5)) }
 //
 // TestLayer checks the following on random inputs with a fixed seed:
 //
 //   - Gradients agree with finite differences in double precision.
-//   - Gradient norms and sums agree with those computed one example at a time.
+//   - Gradient norms and sums agree with a computation of one example at a time.
 //   - A layer that is [nn.InPlace] gives the same result if its output overwrites its input.
 //   - An example's result does not depend on the other examples in the batch, to the last bit.
-//   - The rounding error of a sum of 256 rows stays within the bound of [nn.Pass]. The rows are such that
-//     adding them one after another would exceed the bound.
+//   - The rounding error of a sum of 256 rows stays within the bound of [nn.Pass]. Adding these rows one
+//     after another would exceed the bound.
 //   - Gradients are clipped correctly for inputs from 2^-100 to 2^100.
-//   - A Pass does not read dx after Backward or, unless the layer is [nn.InPlace], y after Forward.
+//   - A Pass does not read dx after Backward, or y after Forward if the layer is not [nn.InPlace].
 package nntest
 
 import (

@@ -1,7 +1,7 @@
 //go:build peers
 
-// Ours runs this module in the comparisons with other toolkits (see ../README.md). Scripts start it. The
-// first argument selects the comparison.
+// Ours runs this module in the comparisons with other toolkits (see ../README.md). The first argument selects
+// the comparison.
 package main
 
 import (

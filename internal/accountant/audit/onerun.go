@@ -12,9 +12,8 @@ import (
 )
 
 // Guesses is the outcome of an audit with one run. For each canary record, a fair coin decided whether the
-// record was in the data. Canaries is the number of canary records, Made the number of guesses, and Right the
-// number of correct guesses. The guesses must depend only on the release. Canaries and Made must be fixed
-// before the run.
+// data contain the record. Right counts the correct guesses among Made guesses. The guesses must depend only
+// on the release. Canaries and Made must be fixed before the run.
 type Guesses struct {
 	Canaries, Made, Right int
 }
@@ -79,9 +78,9 @@ func OneRun(g Guesses, claim Claim, alpha float64) (Finding, error) {
 	return f, nil
 }
 
-// Guess makes guesses from scores, which should be large for records in the data. It guesses "in" for the
-// records with the largest scores, and "out" for as many records with the smallest scores. The coins
-// `in` serve only to count the correct guesses.
+// Guess makes guesses from scores, which should be large for records in the data. Half of the guesses are
+// "in", for the largest scores. The other half are "out", for the smallest scores. The argument `in` serves
+// only to count the correct guesses.
 func Guess(scores []float64, in []bool, guesses int) (Guesses, error) {
 	g := Guesses{Canaries: len(scores), Made: guesses}
 	if len(in) != len(scores) || guesses%2 != 0 {

@@ -208,8 +208,8 @@ type Config struct {
 	// Steps is the planned number T of steps. The cost of each step depends on T, so T must be fixed in
 	// advance. An account may contain fewer than T steps.
 	Steps int
-	// Delta is delta_mu of the package comment, in (0, 1). It includes Steps x orders x Failure, the
-	// probability that any estimate fails.
+	// Delta is delta_mu of the package comment, in (0, 1). It includes the failure probability of all
+	// estimates (see Failure).
 	Delta float64
 	// Orders holds the orders lambda to try, from 1 to MaxOrder. The default is DefaultOrders. The orders
 	// must be fixed in advance, because Delta includes the failure probability of each order.
@@ -219,8 +219,8 @@ type Config struct {
 	Failure float64
 	// Estimator bounds the mean from a sample. The default is Bernstein.
 	Estimator Estimator
-	// Bound is an upper bound on the distances, such as the clip norm. The cost of a step is then at most the
-	// cost of a record at this distance. 0 means no bound. Bernstein requires a bound.
+	// Bound is an upper bound on the distances, such as the clip norm. The cost of a step is at most the cost
+	// at distance Bound. 0 means no bound. Bernstein requires a bound.
 	Bound float64
 }
 
@@ -328,7 +328,7 @@ func (e Estimator) surcharge(s shortfalls, price float64) float64 {
 	return math.Sqrt(2*price*s.deviations()/m/(m-1)) + 7*price/(3*(m-1))
 }
 
-// studentQuantile returns the t with P[X > t] = tail for a Student variable X and tail in (0, 1/2).
+// studentQuantile returns the t with P[X > t] = tail for a Student variable X. The tail must be in (0, 1/2).
 func studentQuantile(tail float64, freedom int) float64 {
 	// It uses only the upper tail, because 1 - tail would round to 1.
 	nu := float64(freedom)

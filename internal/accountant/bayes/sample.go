@@ -74,7 +74,8 @@ func (l *law) costs(r float64) []float64 {
 	return costs
 }
 
-// shortfall sets z[i] to 1 - e^(K_i - K). K_i is the cost at distance i, and K at the reference distance.
+// shortfall sets z[i] to 1 - e^(K_i - K). Here K_i is the cost at distance i, and K the cost at the reference
+// distance.
 func shortfall(z *[lanes]float64, terms []term) {
 	// This is a weighted mean of rows with values in [0, 1], so it cannot overflow.
 	for i := 0; i <= lanes-8; i += 8 {
@@ -277,15 +278,15 @@ func (s shortfalls) logMean(extra float64, steps int) float64 {
 
 func finite(x float64) bool { return x >= 0 && mathx.IsFinite(x) }
 
-// LogMoment returns lambda times the Rényi divergence of order lambda+1 of step A from step B. Step A has one
-// record more than step B. The argument r is the squared distance of this record, divided by the variance of
-// the noise:
+// LogMoment returns K, lambda times the Rényi divergence of order lambda+1 of step A from step B. Step A
+// samples one record more than step B, with probability q. The argument r is the squared distance of this
+// record, divided by the variance of the noise:
 //
 //	K = log E_{k ~ Bin(lambda+1, q)} exp((k^2 - k) r/2).
 //
 // This is the integer moment of Abadi et al. 2016 and Mironov, Talwar, Zhang 2019. The reverse direction has
-// no larger moment (Mironov, Talwar, Zhang 2019, Theorem 5), so K alone is the cost. q must be in (0, 1], r
-// >= 0 and lambda >= 1. The relative error of K is about 1e-14.
+// no larger moment (Mironov, Talwar, Zhang 2019, Theorem 5), so K alone is the cost. The arguments must
+// satisfy 0 < q <= 1, r >= 0 and lambda >= 1. The relative error of K is about 1e-14.
 func LogMoment(lambda int, q, r float64) float64 {
 	return logOnePlus(logExcess(binomials(lambda+1, q), r))
 }
@@ -322,9 +323,8 @@ func logOnePlus(x float64) float64 {
 	return math.Log1p(math.Exp(x))
 }
 
-// PrintedReverse returns the cost of the reverse direction of [LogMoment] by the published formula, for
-// comparison only. The printed cost is a valid bound, but of first order in q. The exact cost is of second
-// order. The printed formula is
+// PrintedReverse returns the published bound on the cost of the reverse direction of [LogMoment], for
+// comparison only. The bound is of first order in q, but the exact cost is of second order. The bound is
 //
 //	log E_{k ~ Bin(lambda, q)} exp((k^2 + k) r/2)
 func PrintedReverse(lambda int, q, r float64) float64 {

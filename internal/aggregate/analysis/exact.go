@@ -150,7 +150,7 @@ func (e *instance) law(dst []float64, counts []int) []float64 {
 	return complement(dst)
 }
 
-// complement replaces a probability above 1/2 by one minus the sum of all others, which is more accurate.
+// complement computes a probability above 1/2 again, as one minus all others, for accuracy.
 func complement(law []float64) []float64 {
 	top, others := 0, 0.0
 	for i, p := range law {

@@ -40,7 +40,8 @@ func newLaplaceLattice(scale float64) (*lattice, error) {
 	return &lattice{logProb: noise.LogProb, scale: noise.Scale(), reach: 40, deepest: 690}, nil
 }
 
-// IntegerNoiseError reports that tables for integer noise are too large or underflow. It can reveal votes.
+// IntegerNoiseError reports that tables for integer noise are too large or underflow. The error can reveal
+// votes.
 type IntegerNoiseError struct {
 	Scale  float64 // scale of the noise, in votes
 	Spread float64 // difference of the largest and the least count of a query, in votes

@@ -48,8 +48,8 @@ type localCost struct {
 
 	unknown string
 
-	// One moved vote changes the cost by at most cells[i] if z0 + i step <= z <= z0 + (i+1) step. Here z is
-	// the quantile of q. If the cost grows with q, cells[i] follows from costs at the ends of cells.
+	// cells[i] bounds the change of the cost by one moved vote, for z in [z0 + i step, z0 + (i+1) step]. Here
+	// z is the quantile of q. If the cost grows with q, costs at the ends of cells determine cells[i].
 	cells    []float64
 	z0, step float64
 }
@@ -250,7 +250,8 @@ func (l *localCost) cellBound(i int) float64 {
 	return l.cells[min(i, len(l.cells)-1)]
 }
 
-// disagree moves one vote from the first class to the second. The first class must lead by two votes.
+// disagree moves one vote from the first class to the second. The first class must lead by at least two
+// votes.
 func (t tally) disagree() {
 	// This move raises q most, because q is convex in each distance and steepest in the smallest distance.
 	t[0]--

@@ -207,8 +207,8 @@ func lnmaxFlipBound(logQ, scale, a float64) (float64, bool) {
 	return math.Log1p(s) / (a - 1), true
 }
 
-// gnmaxRDP bounds the divergence of order a > 1 of one GNMax query by the smaller of [flipBound] and
-// a/sigma^2.
+// gnmaxRDP bounds the order-a divergence of one GNMax query, for a > 1. The bound is the smaller of
+// [flipBound] and a/sigma^2.
 func gnmaxRDP(logQ, sigma, a float64) float64 {
 	worst := gnmaxWorst(sigma, a)
 	if bound, ok := flipBound(logQ, sigma, a); ok {
@@ -221,8 +221,8 @@ func gnmaxWorst(sigma, a float64) float64 { return a / sigma / sigma }
 
 func thresholdWorst(sigma, a float64) float64 { return gnmaxWorst(math.Sqrt2*sigma, a) }
 
-// flipBound returns Theorem 6 of Papernot et al. 2018 at the orders of their Proposition 10: mu1 = mu2 + 1
-// and mu2 = sigma sqrt(log 1/q).
+// flipBound returns the bound of Theorem 6 of Papernot et al. 2018. The orders mu1 = mu2 + 1 and mu2 = sigma
+// sqrt(log 1/q) are from their Proposition 10.
 func flipBound(logQ, sigma, a float64) (float64, bool) {
 	// On any votes, the divergence is at most a/sigma^2. q bounds the probability of all answers except the
 	// most probable one. The bound is

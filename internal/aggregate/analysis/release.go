@@ -30,16 +30,16 @@ type SanitizerConfig struct {
 	// Order is the order of the released divergence, above 1. The default, at most 500, nearly minimises the
 	// epsilon of queries at a fifth of their worst-case cost.
 	Order float64
-	// Beta is the smoothness of the sensitivity, at least 1e-5: between neighbours, the sensitivity changes
-	// by a factor of at most e^Beta. The charge is finite at orders below [OrderLimit].
-	// The default is 1/(3 Order).
+	// Beta is the smoothness of the sensitivity, at least 1e-5. Between neighbours, the sensitivity changes
+	// by a factor of at most e^Beta. The charge is finite at orders below [OrderLimit]. The default is 1/(3
+	// Order).
 	Beta float64
 	// Sigma is the standard deviation of the noise, divided by the smooth sensitivity. Let w be the
 	// worst-case cost of the queries, and r the release's cost in the limit of infinite Sigma. By default the
 	// release costs max(w/10, 2r). The cost r depends on Order, Beta and Margin.
 	Sigma float64
-	// Margin times the standard deviation of the noise is added to the result. So the result is too low with
-	// probability P[N(0,1) < -Margin], one in 44 for Margin 2. Margin must be at least 0.
+	// Margin times the standard deviation of the noise is added to the result. The result is then below the
+	// cost with probability at most P[N(0,1) < -Margin], or 1/44 for Margin 2. Margin must be at least 0.
 	Margin float64
 	// Grid is a power of two from 2^-40 to 1, by default 2^-20. The release is rounded up to a multiple of
 	// Grid.

@@ -20,7 +20,7 @@ type Options struct {
 	Orders   []float64 // Rényi orders, each finite and above 1; nil means DefaultOrders
 	Teachers int       // number of teachers; 0 means the largest number of votes on a query
 	Answered []bool    // whether each query was answered by Confident-GNMax; nil if unknown
-	// IntegerNoise computes exact divergences for integer noise instead of the continuous noise of the
+	// IntegerNoise selects integer noise for exact divergences, instead of the continuous noise of the
 	// papers. The lowest class wins a tie, as in package aggregate. Integer noise is slower, and counts that
 	// are too far apart are an error.
 	IntegerNoise bool
@@ -56,13 +56,14 @@ type Costs struct {
 	Claim *accountant.Claim
 }
 
-// Exact holds sums of exact divergences over the queries. The divergence of a query is the largest over its
-// neighbours. Forward is the direction of the published bounds. Both is the larger of the two directions.
+// Exact holds epsilons from sums of exact divergences over the queries. A query's divergence is the largest
+// over its neighbours. Forward uses the direction of the published bounds. Both uses the larger of the two
+// directions.
 type Exact struct{ Forward, Both Epsilon }
 
 // Expected is the cost of the threshold tests plus the expected cost of the answers, as in papers on
-// Confident-GNMax. It is NOT a bound: a run with more answers than expected costs more, and one query can
-// cost several times the expected cost. [Report].All is a bound.
+// Confident-GNMax. Expected is NOT a bound. More answers than expected cost more, and one query can cost
+// several times the expected cost. [Report].All is a bound.
 type Expected struct {
 	Answered Number // expected number of answers
 	Costs
@@ -78,7 +79,7 @@ type Realised struct {
 
 const maxTallies = 1 << 22
 
-// group is a set of queries with equal counts. For continuous noise, the order of the counts is ignored.
+// group is a set of queries with equal counts. For continuous noise, permuted counts count as equal.
 type group struct {
 	counts   []int
 	tally    tally
@@ -310,8 +311,8 @@ func DefaultOrders() []float64 {
 
 const blockGroups = 256
 
-// inOrder computes one result per group on all cores, and passes the results to the function take in the
-// order of the groups. A result must not depend on other groups.
+// inOrder computes one result per group on all cores, and passes the results to take in group order. A result
+// must not depend on other groups.
 func inOrder[T any](ctx context.Context, groups []group, worker func() (func(i int, g group) (T, error), error), take func(i int, of T)) error {
 	compute := make([]func(int, group) (T, error), min(runtime.GOMAXPROCS(0), len(groups)))
 	for w := range compute {

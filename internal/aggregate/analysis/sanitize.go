@@ -86,7 +86,7 @@ func newSensitivity(m Mechanism, order float64, classes int) (*sensitivity, erro
 	return &sensitivity{m, l}, err
 }
 
-// profile bounds the local sensitivity of the total cost of groups: element d is the bound at distance d.
+// profile bounds the local sensitivity of the total cost. Element d of the result is the bound at distance d.
 func (l *sensitivity) profile(ctx context.Context, groups []group, teachers int, argmax func(dst []float64, i int, g group)) ([]float64, error) {
 	// The function argmax adds the local sensitivity of one query. At distance d, at most d votes of each
 	// query have moved, so the sum of the queries' sensitivities is a bound.
@@ -186,7 +186,7 @@ func releaseCost(e accountant.GNSS, a float64) (float64, error) {
 	return cost, nil
 }
 
-// printedGNSS returns the cost of a release in Theorem 23 of Papernot et al. 2018, for comparison only.
+// printedGNSS returns the cost of a release by Theorem 23 of Papernot et al. 2018, for comparison only.
 func printedGNSS(beta, sigma, a float64) float64 {
 	//	a e^{2 beta}/sigma^2 + (beta a - log(1-2 a beta)/2)/(a-1),   1 < a < 1/(2 beta)
 	//
@@ -208,7 +208,7 @@ func discounted(profile []float64, beta float64) float64 {
 // encoded values have the mark "private". No accountant, ledger or statement accepts a Number.
 type Number struct{ value float64 }
 
-// Reveal returns the number. No decision that others can observe may depend on it.
+// Reveal returns the number. Decisions that others can observe must not depend on the number.
 func (n Number) Reveal() float64 { return n.value }
 
 func (n Number) String() string { return strconv.FormatFloat(n.value, 'g', 6, 64) + " (private)" }

@@ -25,7 +25,8 @@ func All() []aggregate.Description {
 	return slices.Concat(aggregate.Descriptions(), stable.Descriptions())
 }
 
-// Names returns the names of the mechanisms for which wanted is true, or of all mechanisms if wanted is nil.
+// Names returns the names of the mechanisms that `wanted` accepts. If `wanted` is nil, Names returns all
+// names.
 func Names(wanted func(aggregate.Description) bool) []string {
 	var names []string
 	for _, d := range All() {

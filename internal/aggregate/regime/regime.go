@@ -44,7 +44,7 @@ type Method struct {
 	By        accountant.Method
 }
 
-// Advice lists the methods, ordered by the gap that they need.
+// Advice lists the methods, smallest needed gap first.
 type Advice struct {
 	Regime  Regime // with defaults filled in
 	Methods []Method
@@ -52,7 +52,7 @@ type Advice struct {
 
 func (a Advice) Winner() Method { return a.Methods[0] }
 
-// StabilityLoses reports whether every stability method needs a larger gap than the best noisy argmax.
+// StabilityLoses reports whether a noisy argmax needs the smallest gap of all methods.
 func (a Advice) StabilityLoses() bool { return !a.Winner().Stability }
 
 // Feasible reports whether the gap that m needs is at most the number of teachers.
@@ -172,9 +172,9 @@ func leastAbove(enough func(x float64) bool) float64 {
 	return mathx.Bisect(enough, lo, hi)
 }
 
-// StabilityWinsFrom returns the least number of queries at which stable-svt needs a smaller gap than GNMax
-// and the exponential mechanism. If that number exceeds 2^40, the result is 0. The result may be 20 % too
-// large. The search varies r.Queries, but not r.Unstable.
+// StabilityWinsFrom returns the least number of queries for which stable-svt has a smaller GapNeeded than
+// GNMax and the exponential mechanism. For more than 2^40 queries, the result is 0. The result may be 20 %
+// too large. The search varies r.Queries, but not r.Unstable.
 func StabilityWinsFrom(ctx context.Context, r Regime) (int, error) {
 	r, err := r.withDefaults()
 	if err != nil {
@@ -276,8 +276,6 @@ func mstabGaussianRegime(ctx context.Context, r Regime, account accountant.AutoC
 	return r.mstab(ctx, account, stable.MStabGaussian, stability.Gaussian, r.Delta*best)
 }
 
-// sparseRegime returns the performance of a sparse vector on stable queries, with the noise that name
-// selects.
 func sparseRegime(name string) regimeMethod {
 	// The argument name selects the noise: of lecture notes, the least possible, or one-sided. One-sided
 	// noise has pure epsilon, so all of delta is for releases at distance 0. A stable query is refused with

@@ -257,9 +257,9 @@ func triangleOf(w *moments.Whitening) (numbers []float64) {
 	return numbers
 }
 
-// UnmarshalBinary decodes the result of MarshalBinary. If b is invalid, the error matches [ErrTransform]
-// and t does not change. An encoding by a version with different extractors is invalid. Decoding uses memory
-// of at most a small multiple of len(b).
+// UnmarshalBinary decodes the result of MarshalBinary. If b is invalid, the error matches [ErrTransform] and
+// t does not change. An encoding by a version with different extractors is invalid. Decoding allocates at
+// most a small multiple of len(b) bytes.
 func (t *Transform) UnmarshalBinary(b []byte) error {
 	read, err := parseTransform(b)
 	if err != nil {

@@ -22,8 +22,8 @@ const relation = accountant.AddRemove
 // ErrBudget reports that the statistics alone cost more than the epsilon of a plan.
 var ErrBudget = errors.New("recipe: the budget is too small")
 
-// ErrUncovered reports a plan with too little noise for a shared ledger whose method is not accountant.ByRDP.
-// The charge would not cover the difference between discrete and continuous noise.
+// ErrUncovered reports that a plan has too little noise for a shared ledger without accountant.ByRDP. The
+// charge would not cover the difference between discrete and continuous noise.
 var ErrUncovered = errors.New("recipe: at so little noise DP-SGD charges only ledgers of accountant rdp")
 
 // ErrSpent reports that a shared ledger has no budget left for a training.

@@ -29,8 +29,8 @@ type Config struct {
 	// with the smallest hashes under Key. In a step, a unit's rows contribute one clipped vector (see
 	// [dpsgd.Data]).
 	RowsPerUnit int
-	// Records is the public number of units. It determines sampling, noise and steps. By default it is the
-	// number of private units, which the run then publishes.
+	// Records is the public number of units. It determines sampling, noise and steps. If Records is 0, the
+	// run uses and publishes the number of private units.
 	Records int
 	// Shared, if not nil, is the ledger to charge. A shared ledger requires one plan and one seed. If the
 	// plan sets neither epsilon nor noise, the run uses the least noise that fits in the remaining budget.
@@ -49,7 +49,7 @@ type Config struct {
 	// Dir is an existing folder for ledgers and checkpoints. A run resumes an interrupted run in the same
 	// Dir.
 	Dir string
-	// Prefix begins the names of ledgers in Dir. The plan's name and the run's index follow.
+	// Prefix begins the names of ledgers in Dir, before the plan's name and the run's index.
 	Prefix string
 
 	Workers  int             // default GOMAXPROCS

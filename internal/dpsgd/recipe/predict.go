@@ -72,9 +72,8 @@ func (m *Model) Predict(ctx context.Context, set dataset.Set) ([]int, error) {
 	return classes, nil
 }
 
-// Rows encodes a table that has the columns of the training table. Columns are found by name. Other columns
-// are ignored. If the model is not for tables, the error matches [ErrRows]. An error about the table is a
-// [*fault.Error].
+// Rows encodes a table. It finds the columns of the training table by name, and ignores other columns. If the
+// model is not for tables, the error matches [ErrRows]. An error about the table is a [*fault.Error].
 func (m *Model) Rows(t *dataset.Table) (dataset.Set, error) {
 	if m.Encoder == nil {
 		return dataset.Set{}, fmt.Errorf("%w: it is not for tables", ErrRows)
@@ -218,5 +217,6 @@ func (m *Model) Plain() (p plain.Model, ok bool) {
 	return plain.Model{Linear: l}, true
 }
 
-// Transform returns the transform with the charged statistics, or nil if the features use none.
+// Transform returns the transform with the charged statistics, or nil if the features use no charged
+// statistics.
 func (m *Model) Transform() *charged.Transform { return m.made.Transform }

@@ -8,11 +8,11 @@ import (
 	"github.com/pate-go/pate/internal/dense"
 )
 
-// Seen returns s with Directions and Distance, computed from at most 1000 of the public rows.
+// Seen returns s with Directions and Distance, computed from at most 1000 public rows.
 //
-// Directions is the effective number of directions in which rows vary: the squared sum of the eigenvalues of
-// the covariance matrix, divided by the sum of their squares. Distance is the median distance of two rows, or
-// 0 for fewer than 100 rows.
+// Directions is the effective number of directions in which rows vary. With the eigenvalues v of the
+// covariance matrix, Directions is (sum v)^2 / (sum v^2). Distance is the median distance of two rows, or 0
+// for fewer than 100 rows.
 func (s Shape) Seen(public dense.Matrix) Shape {
 	const most, least = 1000, 100
 	picked := make([]int, min(most, public.Rows))

@@ -185,8 +185,8 @@ func (j *job) save(s state) error {
 // Schema identifies the JSON form of a [Result].
 const Schema = "pate.dpsgd/1"
 
-// Result holds one row per plan. The JSON form stays compatible. Running times and Bayesian figures are
-// uncharged functions of private data. [Result.WithoutTimes] omits both.
+// Result holds one row per plan. Running times and Bayesian figures depend on private data and are not
+// charged. [Result.WithoutTimes] omits both. The JSON form stays compatible.
 type Result struct {
 	Schema     string  `json:"schema"`
 	Data       string  `json:"data"`
@@ -251,7 +251,7 @@ type Row struct {
 	SD         *float64  `json:"sd,omitempty"`   // absent for one seed
 	Runs       []float64 `json:"runs,omitempty"` // accuracies of all runs; absent for one seed
 	// Recall is the recall of each class on the test rows, averaged over seeds. It is 0 for a class without
-	// test rows. Results of earlier versions have none.
+	// test rows. Results of earlier versions lack Recall.
 	Recall []float64 `json:"recall,omitempty"`
 	// AUROC is the area under the receiver operating characteristic on the test rows, for two classes.
 	// AUROCSD is the standard deviation over seeds. Results of earlier versions lack these fields.

@@ -51,7 +51,7 @@ type Config struct {
 	Cache   *features.Cache
 }
 
-// Private describes the private units on which settings are scored.
+// Private describes the private units that score settings.
 type Private struct {
 	Share float64 // fraction of the units that choose, in (0, 1); the rest is for training
 	Sigma float64 // of the discrete Gaussian noise on the number of correct predictions

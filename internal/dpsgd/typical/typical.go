@@ -1,7 +1,7 @@
-// Package typical computes the privacy cost of a training in Bayesian differential privacy. This cost is
-// reported beside epsilon. The package uses internal/accountant/bayes. The Bayesian figures are functions of
+// Package typical computes the privacy cost of a training in Bayesian differential privacy, with
+// internal/accountant/bayes. This cost is reported beside epsilon. The Bayesian figures are functions of
 // private gradients and are not charged. They are no guarantee for every record, and do not affect the
-// training. Only this package stores and shows them.
+// training.
 package typical
 
 import (

@@ -110,8 +110,8 @@ func (g dot) block(rows, n int) {
 	SUBQ(operand.U8(rows), g.m)
 }
 
-// inVectors writes a loop that runs the code of step once per 8 elements of a row. After the loop, the
-// caller must write code for the remaining elements, and then the label that name("sum") returns.
+// inVectors writes a loop that processes 8 elements of a row at a time with the code of step. After the loop,
+// the caller must write code for the remaining elements, and then the label name("sum").
 func inVectors(name func(part string) string, count reg.Register, addresses []reg.Register, step func(disp int)) {
 	const lanes = 8
 	MOVQ(argument("k"), count)

@@ -33,7 +33,7 @@ type Card struct {
 	Kind    []string        `json:"kind"`   // kinds of student whose probabilities are averaged
 	Classes []string        `json:"classes"`
 	Rows    *dataset.Schema `json:"rows"` // schema for reading rows, made from public rows
-	// Features is the short name of the features, and Extractor their full description.
+	// Features is the short name of the features. Extractor is their full description.
 	Features  string `json:"features"`
 	Extractor string `json:"extractor"`
 	// Transform encodes a [charged.Transform]. It is nil if the features use no statistics of private rows.

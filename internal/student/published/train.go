@@ -109,8 +109,8 @@ func stream(l Labels) *rand.Rand {
 const nearlyAll = 0.95
 
 // Doubt returns a warning if the model may be no better than a constant prediction of the most frequent
-// class, and otherwise "". It warns if nearly all labels are of this class, or if this constant prediction
-// would be right more often than the student in cross-validation. The text depends only on released and
+// class. Otherwise Doubt returns "". It warns if nearly all labels are of this class, or if the constant
+// prediction is right more often than the student in cross-validation. The text depends only on released and
 // public data.
 func (m *Model) Doubt(l Labels) string {
 	class, most := l.majority()

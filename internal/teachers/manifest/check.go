@@ -40,9 +40,9 @@ const MaxOverlaps = 1000
 const passUnits = 1 << 22
 
 // Check reads the manifests of all silos, in one or several files, and finds silos with common units. It
-// refuses a silo that occurs twice, and manifests with different units or salts, because their hashes cannot
-// be compared. It uses less than 150 MB of memory, apart from silo names. An error is a [*fault.Error] or
-// wraps ctx.Err().
+// refuses a silo that occurs twice. It also refuses manifests with different units or salts, because their
+// hashes are not comparable. Apart from silo names, Check uses less than 150 MB of memory. An error is a
+// [*fault.Error] or wraps ctx.Err().
 func Check(ctx context.Context, paths []string) (*Report, error) {
 	return check(ctx, paths, passUnits, openFile)
 }

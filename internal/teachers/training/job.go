@@ -34,7 +34,7 @@ type Job struct {
 	// teachers.
 	Silo string
 	Out  string // path of the votes
-	// PartsFolder is the folder (mode 0700) for votes files of parts, by default Out + ".parts".
+	// PartsFolder is the folder (mode 0700) for the votes of parts, by default Out + ".parts".
 	PartsFolder string
 	// Secrets is the folder (mode 0700) for key, salt and unfinished work, by default Out + ".private".
 	Secrets string

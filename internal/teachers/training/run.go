@@ -25,7 +25,8 @@ import (
 // Schema is the version of the JSON form of a [Result].
 const Schema = "pate.train/1"
 
-// Result describes the trained teachers. Only the name PartFile depends on private rows, by a keyed hash.
+// Result describes the trained teachers. Only the name PartFile depends on private rows: it contains a keyed
+// hash.
 type Result struct {
 	Schema   string               `json:"schema"`
 	Teachers int                  `json:"teachers"`
@@ -61,8 +62,8 @@ type task struct {
 }
 
 // Run trains the teachers and saves their votes and a manifest. It resumes a stopped job, and leaves a
-// complete job unchanged. Errors about input are a [*fault.Error]. If an error wraps ctx.Err(), finished work
-// is saved.
+// complete job unchanged. An error about input is a [*fault.Error]. If an error wraps ctx.Err(), finished
+// work is saved.
 func Run(ctx context.Context, j Job) (*Result, error) {
 	j, err := j.withDefaults()
 	if err != nil {

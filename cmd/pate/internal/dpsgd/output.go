@@ -169,8 +169,7 @@ func dpsgdFootnotes(r *recipe.Result) string {
 	return b.String()
 }
 
-// writeDPSGD writes results and accounts to dir. Running times, and results that are not releasable, go to
-// dir/private.
+// writeDPSGD writes results and accounts to dir. Running times and unreleasable results go to dir/private.
 func writeDPSGD(dir string, r *recipe.Result) error {
 	folder, times := results.Folder(dir), make([]float64, len(r.Rows))
 	for i, row := range r.Rows {

@@ -48,7 +48,6 @@ func (f *trainingFlags) set(cmd *cobra.Command, s recipe.Shape, r *recipe.Recipe
 	return f.setSchedule(given, &r.Train.Schedule)
 }
 
-// setSampling sets the sampling scheme of --sampling.
 func (f *trainingFlags) setSampling(given func(string) bool, c *dpsgd.Config) error {
 	// For schemes other than Poisson and cyclic, it sets the number of steps per epoch so that batches have
 	// about the size in the recipe. It then rounds the number of steps to whole epochs unless --steps is

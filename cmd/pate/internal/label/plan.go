@@ -313,7 +313,7 @@ func (w *waivers) Set(list string) error {
 
 func (w waivers) has(what string) bool { return slices.Contains(w, what) }
 
-// withheld returns the waived reasons that forbid a release, sorted and distinct.
+// withheld returns the waivers that forbid a release, sorted and distinct.
 func (w waivers) withheld() []string {
 	names := slices.DeleteFunc(slices.Clone(w), func(name string) bool { return name == waiveNoise || name == waiveFew })
 	slices.Sort(names)
@@ -323,7 +323,7 @@ func (w waivers) withheld() []string {
 	return names
 }
 
-// misplaced returns an error if args has a value of --force, as in `--force few` instead of `--force=few`.
+// misplaced returns an error if args contains a value meant for --force, as in `--force few`.
 func (w waivers) misplaced(args []string) error {
 	for _, arg := range args {
 		if len(w) > 0 && slices.Contains(waivable, arg) {

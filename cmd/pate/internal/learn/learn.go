@@ -1,4 +1,4 @@
-// Package learn is the command `pate learn`, which shows the course as a page.
+// Package learn implements the command `pate learn`, which shows the course as a page.
 package learn
 
 import (

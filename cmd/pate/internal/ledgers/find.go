@@ -98,7 +98,7 @@ func equal(a, b string) (bool, error) {
 
 var listing = regexp.MustCompile(`<a href="([^"/\\]+)">[^<]*</a></td><td><code>([0-9a-f]{64})</code>`)
 
-// report compares the files in a report of `pate publish` with their hashes.
+// report checks the file hashes in a report of `pate publish`.
 func (c *checks) report(path string) {
 	text, err := shell.ReadStart(path, 1<<20)
 	if err != nil || !strings.Contains(string(text), "<title>What was published</title>") {

@@ -205,7 +205,7 @@ func (d *door) admits(w http.ResponseWriter, r *http.Request) int {
 	return http.StatusOK
 }
 
-// answer answers a body with one request per line. It returns the HTTP status and the number of requests.
+// answer answers a body with one request per line. The result n is the number of requests.
 func (d *door) answer(w http.ResponseWriter, r *http.Request) (status, n int) {
 	if status := d.admits(w, r); status != http.StatusOK {
 		return status, 0

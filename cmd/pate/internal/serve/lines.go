@@ -29,8 +29,7 @@ type asked struct {
 	err      error
 }
 
-// replies answers the requests and appends the replies to b, one line per request. It also returns the
-// reply to all[0].
+// replies answers the requests and appends the replies to b, one line per request.
 func replies(ctx context.Context, b []byte, f *online.Format, e *online.Engine, all []asked) (text []byte, first online.Reply, err error) {
 	var valid []*online.Question
 	for _, a := range all {

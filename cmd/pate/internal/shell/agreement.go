@@ -16,7 +16,7 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// AgreementFlags are flags for the accuracy of teachers and for how often teachers make the same errors.
+// AgreementFlags are flags for the accuracy and the common errors of teachers.
 type AgreementFlags struct {
 	plan.Agreement
 	CalibrateOn string
@@ -86,7 +86,7 @@ func (f *AgreementFlags) Calibrate(ctx context.Context, g *Globals, format *Vote
 	return max(teachers, source.Teachers()), nil
 }
 
-// Examples returns the votes of a source as input of package plan, with the plurality as the right class.
+// Examples converts a source's votes to examples with the plurality as the right class.
 func Examples(ctx context.Context, source *votes.Source) ([]plan.Example, error) {
 	var all []aggregate.Histogram
 	for b, err := range source.Histograms(ctx) {

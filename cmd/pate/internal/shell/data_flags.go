@@ -266,8 +266,7 @@ func (f *PairFlags) PublicSource() dataset.Source {
 	return dataset.Source{Path: f.Public, Labels: f.PublicLabels, Embeddings: f.publicEmbeddings}
 }
 
-// CheckApart returns an error if the private and the public file have equal contents, even if one file is
-// compressed.
+// CheckApart returns an error if the private and the public file have equal contents after decompression.
 func (f *PairFlags) CheckApart(private string) error {
 	if f.Public == "" {
 		return nil

@@ -78,7 +78,8 @@ func Refuse(topic string, rules ...error) error {
 	return nil
 }
 
-// InputError returns an error about invalid data or parameters. A command returns it before writing anything.
+// InputError returns an error about invalid data or parameters. A command returns this error before writing
+// anything.
 func InputError(what error, why, fix, topic string) error {
 	return &CommandError{Code: ExitInvalidInput, What: what, Why: why, Fix: fix, Topic: topic}
 }

@@ -127,8 +127,8 @@ func add(flags *pflag.FlagSet, name, usage string, place any) {
 	}
 }
 
-// Values describes the permitted values of a flag or argument: a kind, followed by words or file endings (see
-// flags.txt). Shells complete the words. For the kinds "one" and "list", CheckValues refuses all other words.
+// Values holds a kind, then the permitted words or file endings of a flag or argument (see flags.txt). For
+// the kinds "one" and "list", CheckValues refuses all other words.
 type Values []string
 
 // Take returns Values of a kind: "one", "list", "some", "place", "file", "dir" or "any".
@@ -203,7 +203,7 @@ type later struct {
 	permitted func() Values
 }
 
-// OfLater stores the function v of a slice flag. The function computes the permitted values on demand.
+// OfLater stores the function v, which computes the permitted values of a slice flag on demand.
 func OfLater(flag *pflag.Flag, v func() Values) {
 	flag.Value = later{flag.Value, flag.Value.(pflag.SliceValue), v}
 	if flag.DefValue == "[]" { // which pflag omits from the help for its own types alone

@@ -43,7 +43,7 @@ func (g *Globals) CommandLine(kind, data, command string, held ...any) run.Ident
 	}{data, command, held}}
 }
 
-// Fits checks the budget with `try`, unless the folder `out` contains a run, which may be charged already.
+// Fits checks the budget with `try` if the folder `out` contains no run. A run may be charged already.
 func Fits(ctx context.Context, out string, try func(context.Context) error) error {
 	begun, err := durable.Exists(results.Folder(out).Config())
 	if err == nil && !begun {

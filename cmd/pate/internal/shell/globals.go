@@ -65,7 +65,7 @@ func Without(cmd *cobra.Command, names ...string) {
 	annotate(cmd, without, strings.Join(names, " "))
 }
 
-// Command returns a cobra command that lacks the common flags in `without`, a list separated by spaces.
+// Command returns a cobra command without the common flags in `without`, which are separated by spaces.
 func Command(use, without string, args cobra.PositionalArgs, run func(*cobra.Command, []string) error) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Args: args, RunE: run}
 	Without(cmd, strings.Fields(without)...)
@@ -184,7 +184,7 @@ func (g *Globals) WarnOfBudgets(cmd *cobra.Command) {
 	g.WarnBudget(largest)
 }
 
-// Prose reports whether the output format is text or Markdown, which people read.
+// Prose reports whether the output format is text or Markdown.
 func (g *Globals) Prose() bool {
 	return g.Format == string(table.Text) || g.Format == string(table.Markdown)
 }

@@ -86,8 +86,8 @@ func mechanismTable() string {
 	return b.String()
 }
 
-// Help returns the help of a command. If full is set, it is the complete text of `pate help COMMAND`.
-// Otherwise it has two examples, a line for each frequent flag, and the names of all other flags.
+// Help returns the help text of a command. If full is set, the text is complete, as in `pate help COMMAND`.
+// Otherwise the text has two examples, a line for each frequent flag, and the names of all other flags.
 func Help(cmd *cobra.Command, full bool) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, Wrapped(cmp.Or(cmd.Long, cmd.Short)))

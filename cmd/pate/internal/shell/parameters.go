@@ -337,8 +337,8 @@ func (g *Globals) DefaultDelta(given func(string) bool, n int, ledger string) {
 	}
 }
 
-// CheckDelta returns an error if delta would permit publishing the data of one of n units. Any delta is
-// accepted if n is 0, that is, unknown. The argument noun is the plural name of the unit, such as "teachers".
+// CheckDelta returns an error if delta would permit publishing the data of one of n units. If n is 0
+// (unknown), any delta is accepted. The argument noun is the plural name of the unit, such as "teachers".
 func CheckDelta(delta float64, n int, noun string) error {
 	return FaultError(run.Units{N: n, Noun: noun}.Check(delta), "privacy")
 }

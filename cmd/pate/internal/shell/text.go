@@ -84,7 +84,7 @@ func YesNo(v bool) string {
 }
 
 // NotReleasable returns the word "no" and the reason why a result must not be released. The reason is the
-// waived checks or, if no check was waived, the use of --seed.
+// waived checks, or otherwise --seed.
 func NotReleasable(waived []string) string {
 	if len(waived) > 0 {
 		return "no: waived " + strings.Join(waived, ", ")

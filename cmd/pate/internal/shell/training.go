@@ -100,8 +100,7 @@ func FeatureCache(tell func(text string)) *features.Cache {
 
 const manyBytes = 64 << 20
 
-// SpareMemory makes garbage collection more frequent if a task has many numbers, to save memory. The caller
-// must defer restore.
+// SpareMemory makes garbage collection more frequent if a task is large. The caller must defer restore.
 func SpareMemory(task dataset.Task) (restore func()) {
 	numbers := 0
 	for _, set := range []dataset.Set{task.Private, task.Pool, task.Test} {

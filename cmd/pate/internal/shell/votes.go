@@ -64,8 +64,8 @@ func (f *VotesFlags) Needs(ledger *string, names ...string) cobra.PositionalArgs
 	})
 }
 
-// Words returns the paths and the given flags about votes files, as part of a command line. If paths is
-// empty, the placeholder VOTES stands for the paths, and --teachers is omitted.
+// Words returns part of a command line: the paths and the given flags for votes files. If paths is empty,
+// VOTES stands for the paths, and --teachers is omitted.
 func (f *VotesFlags) Words(cmd *cobra.Command, paths []string) string {
 	words, values := []string{"VOTES"}, map[string]string{"teachers": ""}
 	if len(paths) > 0 {

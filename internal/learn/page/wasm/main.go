@@ -1,6 +1,6 @@
 //go:build js && wasm
 
-// Command wasm exports [page.Call] to a browser as the function pate, with a JSON request and a JSON reply.
+// Command wasm exports [page.Call] to a browser as the function pate. Request and reply are JSON.
 package main
 
 import (
