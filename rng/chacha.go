@@ -13,14 +13,14 @@ import (
 //	       output all of B but its last 32 bytes
 //	       K = the last 32 bytes of B
 //
-// With AVX2, assembly computes eight blocks at a time. Otherwise the standard library computes the words.
+// With AVX2 or AVX-512, assembly computes eight or sixteen blocks at a time. Otherwise the standard library
+// computes the words.
 
 // source is the generator ChaCha8Rand (C2SP). It gives the same words as [rand.ChaCha8].
 type source struct {
 	words   [chunkWords]uint64
 	at, end uint // words[at:end] are unread
 	key     [4]uint64
-	counter uint32 // of the next block
 	refills uint32 // modulo 2^32
 	on      path
 	std     *rand.ChaCha8 // without assembly
@@ -31,18 +31,18 @@ type path uint8
 const (
 	portable path = iota
 	avx2
+	avx512
 )
 
 const (
-	chunkWords = 128 // in sixteen blocks
-	keyWords   = 4   // in the next key: the last words of a key's blocks
-	keyBlocks  = 16  // computed with one key
+	chunkWords = 128 // in the blocks of one key
+	keyWords   = 4   // in the next key: the last words of these blocks
 )
 
 func (s *source) seed(secret [32]byte) { s.seedBy(machine, secret) }
 
 func (s *source) seedBy(on path, secret [32]byte) {
-	s.at, s.end, s.counter, s.on, s.std = 0, 0, 0, on, nil
+	s.at, s.end, s.on, s.std = 0, 0, on, nil
 	if on == portable {
 		s.std = rand.NewChaCha8(secret)
 		return
@@ -67,25 +67,20 @@ func (s *source) ahead() {
 }
 
 func (s *source) refill() {
-	if s.counter == keyBlocks {
+	if s.end > 0 && s.on > portable {
 		copy(s.key[:], s.words[s.end:])
-		s.counter = 0
 	}
 	s.refills++
-	s.at = 0
+	s.at, s.end = 0, chunkWords-keyWords
 	switch s.on {
 	case portable:
+		s.end = chunkWords
 		for i := range s.words {
 			s.words[i] = s.std.Uint64()
 		}
-		s.end = chunkWords
-		return
 	case avx2:
-		chacha8(&s.words, &s.key, s.counter)
-		s.end = chunkWords / 2
-		s.counter += keyBlocks / 2
-	}
-	if s.counter == keyBlocks {
-		s.end -= keyWords
+		chacha8(&s.words, &s.key)
+	default:
+		chacha16(&s.words, &s.key)
 	}
 }

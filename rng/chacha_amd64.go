@@ -5,14 +5,20 @@ package rng
 import "golang.org/x/sys/cpu"
 
 var machine = func() path {
-	if cpu.X86.HasAVX2 {
+	switch x := &cpu.X86; {
+	case !x.HasAVX2:
+		return portable
+	case !x.HasAVX512F:
 		return avx2
 	}
-	return portable
+	return avx512
 }()
 
 //go:noescape
-func chacha8(words *[chunkWords]uint64, key *[4]uint64, counter uint32)
+func chacha8(words *[chunkWords]uint64, key *[4]uint64)
+
+//go:noescape
+func chacha16(words *[chunkWords]uint64, key *[4]uint64)
 
 // quick256 applies quick and signed to words[i] and stores the result in values[i]. Bit i of odd is set if
 // values[i] is 0, or if quick returns false for words[i].

@@ -22,14 +22,14 @@
 #define STOREKEY(I, Y, X) \
 	VPBROADCASTD (4*I)(SI), Y0; VPADDD Y0, Y, Y; STORE((4+I), Y, X)
 
-// func chacha8(words *[128]uint64, key *[4]uint64, counter uint32)
-TEXT ·chacha8(SB), NOSPLIT, $32-20
+// func chacha8(words *[128]uint64, key *[4]uint64)
+TEXT ·chacha8(SB), NOSPLIT, $32-16
 	MOVQ words+0(FP), DI
 	MOVQ key+8(FP), SI
-	MOVL counter+16(FP), AX
-	VMOVD AX, X12
-	VPBROADCASTD X12, Y12
-	VPADDD counters<>(SB), Y12, Y12
+	LEAQ counters<>(SB), DX
+
+eight:
+	VMOVDQU (DX), Y12
 	VPBROADCASTD letters<>+0(SB), Y0
 	VPBROADCASTD letters<>+4(SB), Y1
 	VPBROADCASTD letters<>+8(SB), Y2
@@ -81,8 +81,80 @@ loop:
 	STOREKEY(5, Y9, X9)
 	STOREKEY(6, Y10, X10)
 	STOREKEY(7, Y11, X11)
+	ADDQ $512, DI
+	ADDQ $32, DX
+	LEAQ counters<>+64(SB), AX
+	CMPQ DX, AX
+	JNE eight
 	VPXOR Y0, Y0, Y0
 	VMOVDQU Y0, 0(SP)
+	VZEROUPPER
+	RET
+
+// QUARTERS is QUARTER on sixteen blocks.
+#define QUARTERS(A, B, C, D) \
+	VPADDD B, A, A; VPXORD A, D, D; VPROLD $16, D, D; VPADDD D, C, C; VPXORD C, B, B; VPROLD $12, B, B; \
+	VPADDD B, A, A; VPXORD A, D, D; VPROLD $8, D, D; VPADDD D, C, C; VPXORD C, B, B; VPROLD $7, B, B
+
+// STORES writes row R of four times four blocks.
+#define STORES(R, Z, X) \
+	VMOVDQU X, (16*R)(DI); VEXTRACTI32X4 $1, Z, (256+16*R)(DI); \
+	VEXTRACTI32X4 $2, Z, (512+16*R)(DI); VEXTRACTI32X4 $3, Z, (768+16*R)(DI)
+
+// STOREKEYS adds word I of the key to row 4+I and writes it.
+#define STOREKEYS(I, Z, X) \
+	VPADDD.BCST (4*I)(SI), Z, Z; STORES((4+I), Z, X)
+
+// func chacha16(words *[128]uint64, key *[4]uint64)
+TEXT ·chacha16(SB), NOSPLIT, $0-16
+	MOVQ words+0(FP), DI
+	MOVQ key+8(FP), SI
+	VPBROADCASTD letters<>+0(SB), Z0
+	VPBROADCASTD letters<>+4(SB), Z1
+	VPBROADCASTD letters<>+8(SB), Z2
+	VPBROADCASTD letters<>+12(SB), Z3
+	VPBROADCASTD 0(SI), Z4
+	VPBROADCASTD 4(SI), Z5
+	VPBROADCASTD 8(SI), Z6
+	VPBROADCASTD 12(SI), Z7
+	VPBROADCASTD 16(SI), Z8
+	VPBROADCASTD 20(SI), Z9
+	VPBROADCASTD 24(SI), Z10
+	VPBROADCASTD 28(SI), Z11
+	VMOVDQU32 counters<>(SB), Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	MOVL $4, CX
+
+rounds:
+	QUARTERS(Z0, Z4, Z8, Z12)
+	QUARTERS(Z1, Z5, Z9, Z13)
+	QUARTERS(Z2, Z6, Z10, Z14)
+	QUARTERS(Z3, Z7, Z11, Z15)
+	QUARTERS(Z0, Z5, Z10, Z15)
+	QUARTERS(Z1, Z6, Z11, Z12)
+	QUARTERS(Z2, Z7, Z8, Z13)
+	QUARTERS(Z3, Z4, Z9, Z14)
+	DECL CX
+	JNZ rounds
+
+	STORES(0, Z0, X0)
+	STORES(1, Z1, X1)
+	STORES(2, Z2, X2)
+	STORES(3, Z3, X3)
+	STORES(12, Z12, X12)
+	STORES(13, Z13, X13)
+	STORES(14, Z14, X14)
+	STORES(15, Z15, X15)
+	STOREKEYS(0, Z4, X4)
+	STOREKEYS(1, Z5, X5)
+	STOREKEYS(2, Z6, X6)
+	STOREKEYS(3, Z7, X7)
+	STOREKEYS(4, Z8, X8)
+	STOREKEYS(5, Z9, X9)
+	STOREKEYS(6, Z10, X10)
+	STOREKEYS(7, Z11, X11)
 	VZEROUPPER
 	RET
 

@@ -212,7 +212,7 @@ func (t *quickValues) copy(on path, dst []int64, from, n uint) uint {
 }
 
 func (d *DiscreteGaussian) quickAll(on path, decided *quickValues, words *[quickWords]uint64, t *table) {
-	if on == avx2 {
+	if on > portable {
 		decided.odd = quick256(&decided.values[0], words, &t.guide[0], uint64(d.fine), d.reach)
 		return
 	}
