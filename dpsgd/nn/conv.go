@@ -57,7 +57,8 @@ type convPass[T Float] struct {
 	window     window
 	out        int // number of filters
 	taps       int // number of weights of a filter
-	origins    []int
+	positions  int
+	places     []int32 // of the lines of all windows in a padded image
 	w, b       []T
 	forward    kernel.Packed[T] // W^T
 	back       kernel.Packed[T] // W
@@ -75,9 +76,16 @@ type convPass[T Float] struct {
 func newConvPass[T Float](c Conv2D, in Shape, rows int) *convPass[T] {
 	padded := Image(in.Rows+2*c.Padding, in.Cols+2*c.Padding, in.Channels)
 	origins := window{kernel: c.Kernel, stride: c.Stride}.origins(padded)
+	var places []int32
+	for _, origin := range origins {
+		for line := range c.Kernel {
+			places = append(places, int32(origin+line*padded.Cols*in.Channels))
+		}
+	}
 	return &convPass[T]{
-		in: in, padded: padded, window: c.window(), out: c.Filters, taps: c.taps(in), origins: origins,
-		image: make([]T, padded.Size()), windows: make([]T, rows*len(origins)*c.taps(in)), square: make([]float64, rows),
+		in: in, padded: padded, window: c.window(), out: c.Filters, taps: c.taps(in), positions: len(origins), places: places,
+		image: make([]T, padded.Size()), windows: make([]T, rows*len(origins)*c.taps(in)),
+		dwindows: make([]T, len(origins)*c.taps(in)), square: make([]float64, rows),
 	}
 }
 
@@ -90,9 +98,9 @@ func (p *convPass[T]) Start(parameters []T) {
 func (p *convPass[T]) Forward(y, x []T, rows int) {
 	size := p.in.Size()
 	for i := range rows {
-		p.spread(p.windows[i*len(p.origins)*p.taps:], x[i*size:(i+1)*size])
+		p.spread(p.windows[i*p.positions*p.taps:(i+1)*p.positions*p.taps], x[i*size:(i+1)*size])
 	}
-	positions := rows * len(p.origins)
+	positions := rows * p.positions
 	p.forward.Mul(y, p.out, p.windows, p.taps, positions)
 	kernel.AddToRows(y, p.out, p.b, positions, p.out)
 }
@@ -105,18 +113,7 @@ func (p *convPass[T]) spread(windows, x []T) {
 		}
 		x = p.image
 	}
-	run, line := p.window.kernel*p.in.Channels, p.padded.Cols*p.in.Channels
-	for _, origin := range p.origins {
-		for range p.window.kernel {
-			if run == 8 { // a call of copy would take longer than the copy
-				*(*[8]T)(windows) = *(*[8]T)(x[origin:])
-			} else {
-				copy(windows[:run], x[origin:origin+run])
-			}
-			windows = windows[run:]
-			origin += line
-		}
-	}
+	kernel.CopyRuns(windows, x, p.places)
 }
 
 // gather applies the transpose of spread, which is linear.
@@ -126,14 +123,7 @@ func (p *convPass[T]) gather(dx, windows []T) {
 		image = p.image
 	}
 	clear(image)
-	run, line := p.window.kernel*p.in.Channels, p.padded.Cols*p.in.Channels
-	for _, origin := range p.origins {
-		for range p.window.kernel {
-			kernel.AddRows(image[origin:origin+run], windows, run, 1, run)
-			windows = windows[run:]
-			origin += line
-		}
-	}
+	kernel.AddRuns(image, windows, p.places)
 	if p.window.padding > 0 {
 		line, pad := p.in.Cols*p.in.Channels, p.window.padding
 		for r := range p.in.Rows {
@@ -145,14 +135,11 @@ func (p *convPass[T]) gather(dx, windows []T) {
 
 func (p *convPass[T]) Backward(dx, dy []T, rows int, squares [][]float64) {
 	p.dy = dy
-	n := len(p.origins)
+	n := p.positions
 	if dx != nil {
 		if !p.packed {
 			p.back.PackAB(p.w, p.taps, p.out, p.taps)
 			p.packed = true
-			if p.dwindows == nil {
-				p.dwindows = make([]T, n*p.taps)
-			}
 		}
 		size := p.in.Size()
 		for i := range rows {
@@ -181,7 +168,7 @@ func (p *convPass[T]) Backward(dx, dy []T, rows int, squares [][]float64) {
 func (p *convPass[T]) AddScaled(sum []T, rows int, scales [][]T) {
 	w, b := sum[:p.out*p.taps], sum[p.out*p.taps:]
 	if scales == nil {
-		n := rows * len(p.origins)
+		n := rows * p.positions
 		kernel.AddATB(w, p.taps, p.dy, p.out, p.windows, p.taps, p.out, p.taps, n)
 		kernel.AddRows(b, p.dy, p.out, n, p.out)
 		return

@@ -127,11 +127,6 @@ func (p channelsPass[T]) Backward(dx, dy []T, rows int, _ [][]float64) {
 func (p channelsPass[T]) transpose(dst, src []T, rows, m, n int) {
 	size := m * n
 	for i := range rows {
-		from, to := src[i*size:(i+1)*size], dst[i*size:(i+1)*size]
-		for a := range m {
-			for b, v := range from[a*n : (a+1)*n] {
-				to[b*m+a] = v
-			}
-		}
+		kernel.Transpose(dst[i*size:(i+1)*size], m, src[i*size:(i+1)*size], n, m, n)
 	}
 }

@@ -111,13 +111,9 @@ func (p *averagePass[T]) Forward(y, x []T, rows int) {
 			y = y[n:]
 			clear(mean)
 			for _, tap := range p.taps {
-				for c, v := range x[origin+tap : origin+tap+n] {
-					mean[c] += v
-				}
+				kernel.AddRows(mean, x[origin+tap:], n, 1, n)
 			}
-			for c := range mean {
-				mean[c] *= p.share
-			}
+			kernel.Scale(mean, p.share, mean)
 		}
 	}
 }

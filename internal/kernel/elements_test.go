@@ -138,6 +138,38 @@ func testTapsMatch[T Float](t *testing.T) {
 	}
 }
 
+func TestRuns(t *testing.T) {
+	t.Run("float32", testRuns[float32])
+	t.Run("float64", testRuns[float64])
+}
+
+func testRuns[T Float](t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n, count, size := rapid.IntRange(0, 40).Draw(t, "n"), rapid.IntRange(0, 9).Draw(t, "runs"), rapid.IntRange(40, 70).Draw(t, "size")
+		places := rapid.SliceOfN(rapid.Int32Range(0, int32(size-n)), count, count).Draw(t, "places")
+		x := rapid.SliceOfN(hostile[T](), size, size).Draw(t, "x")
+		runs := rapid.SliceOfN(hostile[T](), count*n, count*n).Draw(t, "more")
+		copies, sums := make([]T, count*n), slices.Clone(x)
+		for i := range copies {
+			at := int(places[i/n]) + i%n
+			copies[i], sums[at] = x[at], sums[at]+runs[i]
+		}
+		onEveryPath(t, copies, make([]T, count*n), func(got []T) { CopyRuns(got, x, places) })
+		onEveryPath(t, sums, x, func(got []T) { AddRuns(got, runs, places) })
+	})
+	for range paths[T]() {
+		for _, places := range [][]int32{{-1, 0}, {0, -1}, {0, 13}, {13, 0}, {0, math.MinInt32}, {0}, {0, 0, 0}, nil} {
+			n := 16
+			if len(places) == 1 {
+				n = 24 // a run longer than x
+			}
+			x, runs := make([]T, 20), make([]T, n+len(places)/3)
+			require.Panics(t, func() { CopyRuns(runs, x, places) }, "%v", places)
+			require.Panics(t, func() { AddRuns(x, runs, places) }, "%v", places)
+		}
+	}
+}
+
 func TestMaxTapsOrdersBits(t *testing.T) {
 	nan, negative := float32(math.NaN()), float32(math.Copysign(math.NaN(), -1))
 	zero := float32(math.Copysign(0, -1))

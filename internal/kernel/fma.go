@@ -44,20 +44,6 @@ func evenly(n, most int) int {
 	return (n + parts - 1) / parts
 }
 
-func fmaRow[T Float](dst []T, a []T, cs int, b []T, ldb, n, k, run int, add bool) int {
-	done := 0
-	if wide := 8 * width[T](); pathOf[T]() == avx512 && n >= wide {
-		done = n / wide * wide
-		wide512(first(dst), first(a), 4*cs, first(b), 4*ldb, done, k, run, bit(add))
-	}
-	if wide := 4 * width[T](); n-done >= wide {
-		more := (n - done) / wide * wide
-		wide32(first(dst[done:]), first(a), 4*cs, first(b[done:]), 4*ldb, more, k, run, bit(add))
-		done += more
-	}
-	return done
-}
-
 func fmaDots[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int, add bool) {
 	const lanes, group = 8, 6 // group is the largest number of columns of a tile, except ten for dots512
 	rows, cols := 0, evenly(n, group)

@@ -62,6 +62,12 @@ func maxTaps32(best *float32, winner *uint8, x *float32, taps *int, count, n int
 func addToTaps32(dst *float32, winner *uint8, src *float32, taps *int, count, n int)
 
 //go:noescape
+func copyRuns32(dst, src *float32, places *int32, count, n, last int) (left int)
+
+//go:noescape
+func addRuns32(dst, src *float32, places *int32, count, n, last int) (left int)
+
+//go:noescape
 func mirrorStrips32(up, down *float32, upRow, downRow, dstStep int, even, odd *float32, m, ke, ko int, src *float32,
 	srcOdd, srcRow, srcStep, strips int)
 
@@ -133,9 +139,6 @@ func squaresAbout32(lanes *float64, x *float32, n int, centre float64)
 
 //go:noescape
 func tiles512(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb, apart, m, height, k, run, add, n int)
-
-//go:noescape
-func wide512(c, a *float32, cs int, b *float32, ldb, n, k, run, add int)
 
 //go:noescape
 func dots512(c *float32, ldc int, a *float32, lda int, b *float32, ldb, m, n, k, add int)

@@ -4650,6 +4650,73 @@ loop:
 	VZEROUPPER
 	RET
 
+// func copyRuns32(dst *float32, src *float32, places *int32, count int, n int, last int) (left int)
+// Requires: AVX
+TEXT ·copyRuns32(SB), NOSPLIT, $0-56
+	MOVQ src+8(FP), AX
+	MOVQ dst+0(FP), CX
+	MOVQ places+16(FP), DX
+	MOVQ count+24(FP), BX
+	MOVQ n+32(FP), SI
+	MOVQ last+40(FP), DI
+
+run:
+	MOVLQSX (DX), R8
+	CMPQ    R8, DI
+	JHI     done
+	LEAQ    (AX)(R8*4), R8
+	MOVQ    SI, R9
+
+loop:
+	VMOVUPS (R8), Y0
+	VMOVUPS Y0, (CX)
+	ADDQ    $0x20, R8
+	ADDQ    $0x20, CX
+	SUBQ    $0x08, R9
+	JNE     loop
+	ADDQ    $0x04, DX
+	DECQ    BX
+	JNE     run
+
+done:
+	MOVQ BX, left+48(FP)
+	VZEROUPPER
+	RET
+
+// func addRuns32(dst *float32, src *float32, places *int32, count int, n int, last int) (left int)
+// Requires: AVX
+TEXT ·addRuns32(SB), NOSPLIT, $0-56
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ places+16(FP), DX
+	MOVQ count+24(FP), BX
+	MOVQ n+32(FP), SI
+	MOVQ last+40(FP), DI
+
+run:
+	MOVLQSX (DX), R8
+	CMPQ    R8, DI
+	JHI     done
+	LEAQ    (AX)(R8*4), R8
+	MOVQ    SI, R9
+
+loop:
+	VMOVUPS (CX), Y0
+	VADDPS  (R8), Y0, Y0
+	VMOVUPS Y0, (R8)
+	ADDQ    $0x20, R8
+	ADDQ    $0x20, CX
+	SUBQ    $0x08, R9
+	JNE     loop
+	ADDQ    $0x04, DX
+	DECQ    BX
+	JNE     run
+
+done:
+	MOVQ BX, left+48(FP)
+	VZEROUPPER
+	RET
+
 // func mirrorStrips32(up *float32, down *float32, upRow int, downRow int, dstStep int, even *float32, odd *float32, m int, ke int, ko int, src *float32, srcOdd int, srcRow int, srcStep int, strips int)
 // Requires: AVX, FMA3
 TEXT ·mirrorStrips32(SB), NOSPLIT, $0-120
@@ -7240,7 +7307,7 @@ loop:
 	RET
 
 // func tiles512(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, apart int, m int, height int, k int, run int, add int, n int)
-// Requires: AVX, AVX512F, AVX512VL, BMI2, CMOV, FMA3, MMX+
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·tiles512(SB), NOSPLIT, $0-112
 	MOVQ  c+0(FP), DI
 	MOVQ  rs+24(FP), SI
@@ -7253,58 +7320,133 @@ TEXT ·tiles512(SB), NOSPLIT, $0-112
 	JGT   vectors_3
 	CMPQ  R11, $0x10
 	JGT   vectors_2
+	SUBQ  $0x00, R11
 	MOVQ  $-1, AX
 	BZHIL R11, AX, AX
 	KMOVW AX, K1
 
 vectors_1_rows:
-	MOVQ    m+64(FP), AX
-	TESTQ   AX, AX
-	JE      vectors_1_done
-	MOVQ    height+72(FP), R11
-	CMPQ    AX, R11
-	CMOVQGT R11, AX
-	SUBQ    AX, m+64(FP)
-	CMPQ    AX, $0x05
-	JGT     vectors_1_above_5
-	CMPQ    AX, $0x03
-	JGT     vectors_1_above_3
-	CMPQ    AX, $0x02
-	JGT     vectors_1_above_2
-	CMPQ    AX, $0x01
-	JGT     vectors_1_above_1
-	JMP     vectors_1_1
+	MOVQ       m+64(FP), AX
+	TESTQ      AX, AX
+	JE         vectors_1_done
+	MOVQ       height+72(FP), R11
+	CMPQ       AX, R11
+	CMOVQGT    R11, AX
+	SUBQ       AX, m+64(FP)
+	CMPQ       AX, $0x09
+	JE         vectors_1_9
+	CMPQ       AX, $0x08
+	JE         vectors_1_8
+	CMPQ       AX, $0x07
+	JE         vectors_1_7
+	CMPQ       AX, $0x06
+	JE         vectors_1_6
+	CMPQ       AX, $0x05
+	JE         vectors_1_5
+	CMPQ       AX, $0x04
+	JE         vectors_1_4
+	CMPQ       AX, $0x03
+	JE         vectors_1_3
+	CMPQ       AX, $0x02
+	JE         vectors_1_2
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	MOVQ       a+16(FP), BX
+	MOVQ       b+40(FP), CX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
 
-vectors_1_above_1:
-	JMP vectors_1_2
+vectors_1_1_run:
+	VPXORD  Z0, Z0, Z0
+	MOVQ    run+88(FP), R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
 
-vectors_1_above_2:
-	JMP vectors_1_3
+vectors_1_1_one:
+	VMOVUPS.Z        (CX), K1, Z31
+	ADDQ             R9, CX
+	VFMADD231PS.BCST (BX), Z31, Z0
+	ADDQ             R8, BX
+	DECQ             R11
+	JNE              vectors_1_1_one
+	TESTQ            AX, AX
+	JE               vectors_1_1_store
+	MOVQ             DI, R11
+	VADDPS           (R11), Z0, K1, Z0
+	VMOVUPS          Z0, K1, (R11)
+	JMP              vectors_1_1_stored
 
-vectors_1_above_3:
-	CMPQ AX, $0x04
-	JGT  vectors_1_above_4
-	JMP  vectors_1_4
+vectors_1_1_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, K1, (R11)
 
-vectors_1_above_4:
-	JMP vectors_1_5
+vectors_1_1_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_1_1_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x01, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_1_rows
 
-vectors_1_above_5:
-	CMPQ AX, $0x07
-	JGT  vectors_1_above_7
-	CMPQ AX, $0x06
-	JGT  vectors_1_above_6
-	JMP  vectors_1_6
+vectors_1_2:
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	MOVQ       a+16(FP), BX
+	MOVQ       b+40(FP), CX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
 
-vectors_1_above_6:
-	JMP vectors_1_7
+vectors_1_2_run:
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	MOVQ    run+88(FP), R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
 
-vectors_1_above_7:
-	CMPQ AX, $0x08
-	JGT  vectors_1_above_8
-	JMP  vectors_1_8
+vectors_1_2_one:
+	VMOVUPS.Z        (CX), K1, Z31
+	ADDQ             R9, CX
+	VFMADD231PS.BCST (BX), Z31, Z0
+	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
+	ADDQ             R8, BX
+	DECQ             R11
+	JNE              vectors_1_2_one
+	TESTQ            AX, AX
+	JE               vectors_1_2_store
+	MOVQ             DI, R11
+	VADDPS           (R11), Z0, K1, Z0
+	VMOVUPS          Z0, K1, (R11)
+	ADDQ             ldc+8(FP), R11
+	VADDPS           (R11), Z1, K1, Z1
+	VMOVUPS          Z1, K1, (R11)
+	JMP              vectors_1_2_stored
 
-vectors_1_above_8:
+vectors_1_2_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z1, K1, (R11)
+
+vectors_1_2_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_1_2_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x02, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_1_rows
+
+vectors_1_3:
 	MOVQ       DI, R11
 	PREFETCHT0 (R11)
 	PREFETCHT0 63(R11)
@@ -7312,6 +7454,319 @@ vectors_1_above_8:
 	PREFETCHT0 (R11)
 	PREFETCHT0 63(R11)
 	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	MOVQ       a+16(FP), BX
+	MOVQ       b+40(FP), CX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
+
+vectors_1_3_run:
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	MOVQ    run+88(FP), R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+
+vectors_1_3_one:
+	VMOVUPS.Z        (CX), K1, Z31
+	ADDQ             R9, CX
+	VFMADD231PS.BCST (BX), Z31, Z0
+	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
+	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
+	ADDQ             R8, BX
+	DECQ             R11
+	JNE              vectors_1_3_one
+	TESTQ            AX, AX
+	JE               vectors_1_3_store
+	MOVQ             DI, R11
+	VADDPS           (R11), Z0, K1, Z0
+	VMOVUPS          Z0, K1, (R11)
+	ADDQ             ldc+8(FP), R11
+	VADDPS           (R11), Z1, K1, Z1
+	VMOVUPS          Z1, K1, (R11)
+	ADDQ             ldc+8(FP), R11
+	VADDPS           (R11), Z2, K1, Z2
+	VMOVUPS          Z2, K1, (R11)
+	JMP              vectors_1_3_stored
+
+vectors_1_3_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z1, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z2, K1, (R11)
+
+vectors_1_3_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_1_3_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x03, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_1_rows
+
+vectors_1_4:
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	MOVQ       a+16(FP), BX
+	MOVQ       b+40(FP), CX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
+
+vectors_1_4_run:
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	MOVQ    run+88(FP), R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+
+vectors_1_4_one:
+	VMOVUPS.Z        (CX), K1, Z31
+	ADDQ             R9, CX
+	VFMADD231PS.BCST (BX), Z31, Z0
+	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
+	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
+	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
+	ADDQ             R8, BX
+	DECQ             R11
+	JNE              vectors_1_4_one
+	TESTQ            AX, AX
+	JE               vectors_1_4_store
+	MOVQ             DI, R11
+	VADDPS           (R11), Z0, K1, Z0
+	VMOVUPS          Z0, K1, (R11)
+	ADDQ             ldc+8(FP), R11
+	VADDPS           (R11), Z1, K1, Z1
+	VMOVUPS          Z1, K1, (R11)
+	ADDQ             ldc+8(FP), R11
+	VADDPS           (R11), Z2, K1, Z2
+	VMOVUPS          Z2, K1, (R11)
+	ADDQ             ldc+8(FP), R11
+	VADDPS           (R11), Z3, K1, Z3
+	VMOVUPS          Z3, K1, (R11)
+	JMP              vectors_1_4_stored
+
+vectors_1_4_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z1, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z2, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z3, K1, (R11)
+
+vectors_1_4_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_1_4_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x04, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_1_rows
+
+vectors_1_5:
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	MOVQ       a+16(FP), BX
+	MOVQ       b+40(FP), CX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
+
+vectors_1_5_run:
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	MOVQ    run+88(FP), R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+
+vectors_1_5_one:
+	VMOVUPS.Z        (CX), K1, Z31
+	ADDQ             R9, CX
+	VFMADD231PS.BCST (BX), Z31, Z0
+	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
+	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
+	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
+	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
+	ADDQ             R8, BX
+	DECQ             R11
+	JNE              vectors_1_5_one
+	TESTQ            AX, AX
+	JE               vectors_1_5_store
+	MOVQ             DI, R11
+	VADDPS           (R11), Z0, K1, Z0
+	VMOVUPS          Z0, K1, (R11)
+	ADDQ             ldc+8(FP), R11
+	VADDPS           (R11), Z1, K1, Z1
+	VMOVUPS          Z1, K1, (R11)
+	ADDQ             ldc+8(FP), R11
+	VADDPS           (R11), Z2, K1, Z2
+	VMOVUPS          Z2, K1, (R11)
+	ADDQ             ldc+8(FP), R11
+	VADDPS           (R11), Z3, K1, Z3
+	VMOVUPS          Z3, K1, (R11)
+	ADDQ             ldc+8(FP), R11
+	VADDPS           (R11), Z4, K1, Z4
+	VMOVUPS          Z4, K1, (R11)
+	JMP              vectors_1_5_stored
+
+vectors_1_5_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z1, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z2, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z3, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z4, K1, (R11)
+
+vectors_1_5_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_1_5_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x05, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_1_rows
+
+vectors_1_6:
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	MOVQ       a+16(FP), BX
+	LEAQ       (BX)(SI*4), R12
+	ADDQ       SI, R12
+	MOVQ       b+40(FP), CX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
+
+vectors_1_6_run:
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	MOVQ    run+88(FP), R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+
+vectors_1_6_one:
+	VMOVUPS.Z        (CX), K1, Z31
+	ADDQ             R9, CX
+	VFMADD231PS.BCST (BX), Z31, Z0
+	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
+	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
+	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
+	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
+	VFMADD231PS.BCST (R12), Z31, Z5
+	ADDQ             R8, BX
+	ADDQ             R8, R12
+	DECQ             R11
+	JNE              vectors_1_6_one
+	TESTQ            AX, AX
+	JE               vectors_1_6_store
+	MOVQ             DI, R11
+	VADDPS           (R11), Z0, K1, Z0
+	VMOVUPS          Z0, K1, (R11)
+	ADDQ             ldc+8(FP), R11
+	VADDPS           (R11), Z1, K1, Z1
+	VMOVUPS          Z1, K1, (R11)
+	ADDQ             ldc+8(FP), R11
+	VADDPS           (R11), Z2, K1, Z2
+	VMOVUPS          Z2, K1, (R11)
+	ADDQ             ldc+8(FP), R11
+	VADDPS           (R11), Z3, K1, Z3
+	VMOVUPS          Z3, K1, (R11)
+	ADDQ             ldc+8(FP), R11
+	VADDPS           (R11), Z4, K1, Z4
+	VMOVUPS          Z4, K1, (R11)
+	ADDQ             ldc+8(FP), R11
+	VADDPS           (R11), Z5, K1, Z5
+	VMOVUPS          Z5, K1, (R11)
+	JMP              vectors_1_6_stored
+
+vectors_1_6_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z1, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z2, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z3, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z4, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z5, K1, (R11)
+
+vectors_1_6_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_1_6_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x06, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_1_rows
+
+vectors_1_7:
+	MOVQ       DI, R11
 	PREFETCHT0 (R11)
 	PREFETCHT0 63(R11)
 	ADDQ       ldc+8(FP), R11
@@ -7339,7 +7794,7 @@ vectors_1_above_8:
 	MOVQ       k+80(FP), R10
 	MOVQ       add+96(FP), AX
 
-vectors_1_9_run:
+vectors_1_7_run:
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
@@ -7347,16 +7802,12 @@ vectors_1_9_run:
 	VPXORD  Z4, Z4, Z4
 	VPXORD  Z5, Z5, Z5
 	VPXORD  Z6, Z6, Z6
-	VPXORD  Z7, Z7, Z7
-	VPXORD  Z8, Z8, Z8
 	MOVQ    run+88(FP), R11
 	CMPQ    R10, R11
 	CMOVQLT R10, R11
 	SUBQ    R11, R10
-	CMPQ    n+104(FP), $0x08
-	JLE     vectors_1_9_half
 
-vectors_1_9_most:
+vectors_1_7_one:
 	VMOVUPS.Z        (CX), K1, Z31
 	ADDQ             R9, CX
 	VFMADD231PS.BCST (BX), Z31, Z0
@@ -7366,64 +7817,36 @@ vectors_1_9_most:
 	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
 	VFMADD231PS.BCST (R12), Z31, Z5
 	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
-	VFMADD231PS.BCST (R12)(SI*2), Z31, Z7
-	VFMADD231PS.BCST (R12)(DX*1), Z31, Z8
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             R11
-	JNE              vectors_1_9_most
-	JMP              vectors_1_9_sum
+	JNE              vectors_1_7_one
+	TESTQ            AX, AX
+	JE               vectors_1_7_store
+	MOVQ             DI, R11
+	VADDPS           (R11), Z0, K1, Z0
+	VMOVUPS          Z0, K1, (R11)
+	ADDQ             ldc+8(FP), R11
+	VADDPS           (R11), Z1, K1, Z1
+	VMOVUPS          Z1, K1, (R11)
+	ADDQ             ldc+8(FP), R11
+	VADDPS           (R11), Z2, K1, Z2
+	VMOVUPS          Z2, K1, (R11)
+	ADDQ             ldc+8(FP), R11
+	VADDPS           (R11), Z3, K1, Z3
+	VMOVUPS          Z3, K1, (R11)
+	ADDQ             ldc+8(FP), R11
+	VADDPS           (R11), Z4, K1, Z4
+	VMOVUPS          Z4, K1, (R11)
+	ADDQ             ldc+8(FP), R11
+	VADDPS           (R11), Z5, K1, Z5
+	VMOVUPS          Z5, K1, (R11)
+	ADDQ             ldc+8(FP), R11
+	VADDPS           (R11), Z6, K1, Z6
+	VMOVUPS          Z6, K1, (R11)
+	JMP              vectors_1_7_stored
 
-vectors_1_9_half:
-	VMOVUPS.Z        (CX), K1, Y31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Y31, Y0
-	VFMADD231PS.BCST (BX)(SI*1), Y31, Y1
-	VFMADD231PS.BCST (BX)(SI*2), Y31, Y2
-	VFMADD231PS.BCST (BX)(DX*1), Y31, Y3
-	VFMADD231PS.BCST (BX)(SI*4), Y31, Y4
-	VFMADD231PS.BCST (R12), Y31, Y5
-	VFMADD231PS.BCST (R12)(SI*1), Y31, Y6
-	VFMADD231PS.BCST (R12)(SI*2), Y31, Y7
-	VFMADD231PS.BCST (R12)(DX*1), Y31, Y8
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	DECQ             R11
-	JNE              vectors_1_9_half
-
-vectors_1_9_sum:
-	TESTQ   AX, AX
-	JE      vectors_1_9_store
-	MOVQ    DI, R11
-	VADDPS  (R11), Z0, K1, Z0
-	VMOVUPS Z0, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z1, K1, Z1
-	VMOVUPS Z1, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z2, K1, Z2
-	VMOVUPS Z2, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z3, K1, Z3
-	VMOVUPS Z3, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z4, K1, Z4
-	VMOVUPS Z4, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z5, K1, Z5
-	VMOVUPS Z5, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z6, K1, Z6
-	VMOVUPS Z6, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z7, K1, Z7
-	VMOVUPS Z7, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z8, K1, Z8
-	VMOVUPS Z8, K1, (R11)
-	JMP     vectors_1_9_stored
-
-vectors_1_9_store:
+vectors_1_7_store:
 	MOVQ    DI, R11
 	VMOVUPS Z0, K1, (R11)
 	ADDQ    ldc+8(FP), R11
@@ -7438,18 +7861,14 @@ vectors_1_9_store:
 	VMOVUPS Z5, K1, (R11)
 	ADDQ    ldc+8(FP), R11
 	VMOVUPS Z6, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z7, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z8, K1, (R11)
 
-vectors_1_9_stored:
+vectors_1_7_stored:
 	MOVQ   $0x00000001, AX
 	TESTQ  R10, R10
-	JNE    vectors_1_9_run
+	JNE    vectors_1_7_run
 	MOVQ   R11, DI
 	ADDQ   ldc+8(FP), DI
-	IMUL3Q $0x09, SI, AX
+	IMUL3Q $0x07, SI, AX
 	ADDQ   AX, a+16(FP)
 	JMP    vectors_1_rows
 
@@ -7498,10 +7917,8 @@ vectors_1_8_run:
 	CMPQ    R10, R11
 	CMOVQLT R10, R11
 	SUBQ    R11, R10
-	CMPQ    n+104(FP), $0x08
-	JLE     vectors_1_8_half
 
-vectors_1_8_most:
+vectors_1_8_one:
 	VMOVUPS.Z        (CX), K1, Z31
 	ADDQ             R9, CX
 	VFMADD231PS.BCST (BX), Z31, Z0
@@ -7515,53 +7932,34 @@ vectors_1_8_most:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             R11
-	JNE              vectors_1_8_most
-	JMP              vectors_1_8_sum
-
-vectors_1_8_half:
-	VMOVUPS.Z        (CX), K1, Y31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Y31, Y0
-	VFMADD231PS.BCST (BX)(SI*1), Y31, Y1
-	VFMADD231PS.BCST (BX)(SI*2), Y31, Y2
-	VFMADD231PS.BCST (BX)(DX*1), Y31, Y3
-	VFMADD231PS.BCST (BX)(SI*4), Y31, Y4
-	VFMADD231PS.BCST (R12), Y31, Y5
-	VFMADD231PS.BCST (R12)(SI*1), Y31, Y6
-	VFMADD231PS.BCST (R12)(SI*2), Y31, Y7
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	DECQ             R11
-	JNE              vectors_1_8_half
-
-vectors_1_8_sum:
-	TESTQ   AX, AX
-	JE      vectors_1_8_store
-	MOVQ    DI, R11
-	VADDPS  (R11), Z0, K1, Z0
-	VMOVUPS Z0, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z1, K1, Z1
-	VMOVUPS Z1, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z2, K1, Z2
-	VMOVUPS Z2, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z3, K1, Z3
-	VMOVUPS Z3, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z4, K1, Z4
-	VMOVUPS Z4, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z5, K1, Z5
-	VMOVUPS Z5, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z6, K1, Z6
-	VMOVUPS Z6, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z7, K1, Z7
-	VMOVUPS Z7, K1, (R11)
-	JMP     vectors_1_8_stored
+	JNE              vectors_1_8_one
+	TESTQ            AX, AX
+	JE               vectors_1_8_store
+	MOVQ             DI, R11
+	VADDPS           (R11), Z0, K1, Z0
+	VMOVUPS          Z0, K1, (R11)
+	ADDQ             ldc+8(FP), R11
+	VADDPS           (R11), Z1, K1, Z1
+	VMOVUPS          Z1, K1, (R11)
+	ADDQ             ldc+8(FP), R11
+	VADDPS           (R11), Z2, K1, Z2
+	VMOVUPS          Z2, K1, (R11)
+	ADDQ             ldc+8(FP), R11
+	VADDPS           (R11), Z3, K1, Z3
+	VMOVUPS          Z3, K1, (R11)
+	ADDQ             ldc+8(FP), R11
+	VADDPS           (R11), Z4, K1, Z4
+	VMOVUPS          Z4, K1, (R11)
+	ADDQ             ldc+8(FP), R11
+	VADDPS           (R11), Z5, K1, Z5
+	VMOVUPS          Z5, K1, (R11)
+	ADDQ             ldc+8(FP), R11
+	VADDPS           (R11), Z6, K1, Z6
+	VMOVUPS          Z6, K1, (R11)
+	ADDQ             ldc+8(FP), R11
+	VADDPS           (R11), Z7, K1, Z7
+	VMOVUPS          Z7, K1, (R11)
+	JMP              vectors_1_8_stored
 
 vectors_1_8_store:
 	MOVQ    DI, R11
@@ -7591,8 +7989,14 @@ vectors_1_8_stored:
 	ADDQ   AX, a+16(FP)
 	JMP    vectors_1_rows
 
-vectors_1_7:
+vectors_1_9:
 	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
 	PREFETCHT0 63(R11)
 	ADDQ       ldc+8(FP), R11
@@ -7620,7 +8024,7 @@ vectors_1_7:
 	MOVQ       k+80(FP), R10
 	MOVQ       add+96(FP), AX
 
-vectors_1_7_run:
+vectors_1_9_run:
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
@@ -7628,14 +8032,14 @@ vectors_1_7_run:
 	VPXORD  Z4, Z4, Z4
 	VPXORD  Z5, Z5, Z5
 	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
 	MOVQ    run+88(FP), R11
 	CMPQ    R10, R11
 	CMOVQLT R10, R11
 	SUBQ    R11, R10
-	CMPQ    n+104(FP), $0x08
-	JLE     vectors_1_7_half
 
-vectors_1_7_most:
+vectors_1_9_one:
 	VMOVUPS.Z        (CX), K1, Z31
 	ADDQ             R9, CX
 	VFMADD231PS.BCST (BX), Z31, Z0
@@ -7645,54 +8049,44 @@ vectors_1_7_most:
 	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
 	VFMADD231PS.BCST (R12), Z31, Z5
 	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
+	VFMADD231PS.BCST (R12)(SI*2), Z31, Z7
+	VFMADD231PS.BCST (R12)(DX*1), Z31, Z8
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             R11
-	JNE              vectors_1_7_most
-	JMP              vectors_1_7_sum
+	JNE              vectors_1_9_one
+	TESTQ            AX, AX
+	JE               vectors_1_9_store
+	MOVQ             DI, R11
+	VADDPS           (R11), Z0, K1, Z0
+	VMOVUPS          Z0, K1, (R11)
+	ADDQ             ldc+8(FP), R11
+	VADDPS           (R11), Z1, K1, Z1
+	VMOVUPS          Z1, K1, (R11)
+	ADDQ             ldc+8(FP), R11
+	VADDPS           (R11), Z2, K1, Z2
+	VMOVUPS          Z2, K1, (R11)
+	ADDQ             ldc+8(FP), R11
+	VADDPS           (R11), Z3, K1, Z3
+	VMOVUPS          Z3, K1, (R11)
+	ADDQ             ldc+8(FP), R11
+	VADDPS           (R11), Z4, K1, Z4
+	VMOVUPS          Z4, K1, (R11)
+	ADDQ             ldc+8(FP), R11
+	VADDPS           (R11), Z5, K1, Z5
+	VMOVUPS          Z5, K1, (R11)
+	ADDQ             ldc+8(FP), R11
+	VADDPS           (R11), Z6, K1, Z6
+	VMOVUPS          Z6, K1, (R11)
+	ADDQ             ldc+8(FP), R11
+	VADDPS           (R11), Z7, K1, Z7
+	VMOVUPS          Z7, K1, (R11)
+	ADDQ             ldc+8(FP), R11
+	VADDPS           (R11), Z8, K1, Z8
+	VMOVUPS          Z8, K1, (R11)
+	JMP              vectors_1_9_stored
 
-vectors_1_7_half:
-	VMOVUPS.Z        (CX), K1, Y31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Y31, Y0
-	VFMADD231PS.BCST (BX)(SI*1), Y31, Y1
-	VFMADD231PS.BCST (BX)(SI*2), Y31, Y2
-	VFMADD231PS.BCST (BX)(DX*1), Y31, Y3
-	VFMADD231PS.BCST (BX)(SI*4), Y31, Y4
-	VFMADD231PS.BCST (R12), Y31, Y5
-	VFMADD231PS.BCST (R12)(SI*1), Y31, Y6
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	DECQ             R11
-	JNE              vectors_1_7_half
-
-vectors_1_7_sum:
-	TESTQ   AX, AX
-	JE      vectors_1_7_store
-	MOVQ    DI, R11
-	VADDPS  (R11), Z0, K1, Z0
-	VMOVUPS Z0, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z1, K1, Z1
-	VMOVUPS Z1, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z2, K1, Z2
-	VMOVUPS Z2, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z3, K1, Z3
-	VMOVUPS Z3, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z4, K1, Z4
-	VMOVUPS Z4, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z5, K1, Z5
-	VMOVUPS Z5, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z6, K1, Z6
-	VMOVUPS Z6, K1, (R11)
-	JMP     vectors_1_7_stored
-
-vectors_1_7_store:
+vectors_1_9_store:
 	MOVQ    DI, R11
 	VMOVUPS Z0, K1, (R11)
 	ADDQ    ldc+8(FP), R11
@@ -7707,525 +8101,18 @@ vectors_1_7_store:
 	VMOVUPS Z5, K1, (R11)
 	ADDQ    ldc+8(FP), R11
 	VMOVUPS Z6, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z7, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z8, K1, (R11)
 
-vectors_1_7_stored:
+vectors_1_9_stored:
 	MOVQ   $0x00000001, AX
 	TESTQ  R10, R10
-	JNE    vectors_1_7_run
+	JNE    vectors_1_9_run
 	MOVQ   R11, DI
 	ADDQ   ldc+8(FP), DI
-	IMUL3Q $0x07, SI, AX
-	ADDQ   AX, a+16(FP)
-	JMP    vectors_1_rows
-
-vectors_1_6:
-	MOVQ       DI, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	MOVQ       a+16(FP), BX
-	LEAQ       (BX)(SI*4), R12
-	ADDQ       SI, R12
-	MOVQ       b+40(FP), CX
-	MOVQ       k+80(FP), R10
-	MOVQ       add+96(FP), AX
-
-vectors_1_6_run:
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	VPXORD  Z4, Z4, Z4
-	VPXORD  Z5, Z5, Z5
-	MOVQ    run+88(FP), R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	CMPQ    n+104(FP), $0x08
-	JLE     vectors_1_6_half
-
-vectors_1_6_most:
-	VMOVUPS.Z        (CX), K1, Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	VFMADD231PS.BCST (R12), Z31, Z5
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	DECQ             R11
-	JNE              vectors_1_6_most
-	JMP              vectors_1_6_sum
-
-vectors_1_6_half:
-	VMOVUPS.Z        (CX), K1, Y31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Y31, Y0
-	VFMADD231PS.BCST (BX)(SI*1), Y31, Y1
-	VFMADD231PS.BCST (BX)(SI*2), Y31, Y2
-	VFMADD231PS.BCST (BX)(DX*1), Y31, Y3
-	VFMADD231PS.BCST (BX)(SI*4), Y31, Y4
-	VFMADD231PS.BCST (R12), Y31, Y5
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	DECQ             R11
-	JNE              vectors_1_6_half
-
-vectors_1_6_sum:
-	TESTQ   AX, AX
-	JE      vectors_1_6_store
-	MOVQ    DI, R11
-	VADDPS  (R11), Z0, K1, Z0
-	VMOVUPS Z0, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z1, K1, Z1
-	VMOVUPS Z1, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z2, K1, Z2
-	VMOVUPS Z2, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z3, K1, Z3
-	VMOVUPS Z3, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z4, K1, Z4
-	VMOVUPS Z4, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z5, K1, Z5
-	VMOVUPS Z5, K1, (R11)
-	JMP     vectors_1_6_stored
-
-vectors_1_6_store:
-	MOVQ    DI, R11
-	VMOVUPS Z0, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z1, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z2, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z3, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z4, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z5, K1, (R11)
-
-vectors_1_6_stored:
-	MOVQ   $0x00000001, AX
-	TESTQ  R10, R10
-	JNE    vectors_1_6_run
-	MOVQ   R11, DI
-	ADDQ   ldc+8(FP), DI
-	IMUL3Q $0x06, SI, AX
-	ADDQ   AX, a+16(FP)
-	JMP    vectors_1_rows
-
-vectors_1_5:
-	MOVQ       DI, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	MOVQ       a+16(FP), BX
-	MOVQ       b+40(FP), CX
-	MOVQ       k+80(FP), R10
-	MOVQ       add+96(FP), AX
-
-vectors_1_5_run:
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	VPXORD  Z4, Z4, Z4
-	MOVQ    run+88(FP), R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	CMPQ    n+104(FP), $0x08
-	JLE     vectors_1_5_half
-
-vectors_1_5_most:
-	VMOVUPS.Z        (CX), K1, Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	ADDQ             R8, BX
-	DECQ             R11
-	JNE              vectors_1_5_most
-	JMP              vectors_1_5_sum
-
-vectors_1_5_half:
-	VMOVUPS.Z        (CX), K1, Y31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Y31, Y0
-	VFMADD231PS.BCST (BX)(SI*1), Y31, Y1
-	VFMADD231PS.BCST (BX)(SI*2), Y31, Y2
-	VFMADD231PS.BCST (BX)(DX*1), Y31, Y3
-	VFMADD231PS.BCST (BX)(SI*4), Y31, Y4
-	ADDQ             R8, BX
-	DECQ             R11
-	JNE              vectors_1_5_half
-
-vectors_1_5_sum:
-	TESTQ   AX, AX
-	JE      vectors_1_5_store
-	MOVQ    DI, R11
-	VADDPS  (R11), Z0, K1, Z0
-	VMOVUPS Z0, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z1, K1, Z1
-	VMOVUPS Z1, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z2, K1, Z2
-	VMOVUPS Z2, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z3, K1, Z3
-	VMOVUPS Z3, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z4, K1, Z4
-	VMOVUPS Z4, K1, (R11)
-	JMP     vectors_1_5_stored
-
-vectors_1_5_store:
-	MOVQ    DI, R11
-	VMOVUPS Z0, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z1, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z2, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z3, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z4, K1, (R11)
-
-vectors_1_5_stored:
-	MOVQ   $0x00000001, AX
-	TESTQ  R10, R10
-	JNE    vectors_1_5_run
-	MOVQ   R11, DI
-	ADDQ   ldc+8(FP), DI
-	IMUL3Q $0x05, SI, AX
-	ADDQ   AX, a+16(FP)
-	JMP    vectors_1_rows
-
-vectors_1_4:
-	MOVQ       DI, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	MOVQ       a+16(FP), BX
-	MOVQ       b+40(FP), CX
-	MOVQ       k+80(FP), R10
-	MOVQ       add+96(FP), AX
-
-vectors_1_4_run:
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	MOVQ    run+88(FP), R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	CMPQ    n+104(FP), $0x08
-	JLE     vectors_1_4_half
-
-vectors_1_4_most:
-	VMOVUPS.Z        (CX), K1, Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	ADDQ             R8, BX
-	DECQ             R11
-	JNE              vectors_1_4_most
-	JMP              vectors_1_4_sum
-
-vectors_1_4_half:
-	VMOVUPS.Z        (CX), K1, Y31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Y31, Y0
-	VFMADD231PS.BCST (BX)(SI*1), Y31, Y1
-	VFMADD231PS.BCST (BX)(SI*2), Y31, Y2
-	VFMADD231PS.BCST (BX)(DX*1), Y31, Y3
-	ADDQ             R8, BX
-	DECQ             R11
-	JNE              vectors_1_4_half
-
-vectors_1_4_sum:
-	TESTQ   AX, AX
-	JE      vectors_1_4_store
-	MOVQ    DI, R11
-	VADDPS  (R11), Z0, K1, Z0
-	VMOVUPS Z0, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z1, K1, Z1
-	VMOVUPS Z1, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z2, K1, Z2
-	VMOVUPS Z2, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z3, K1, Z3
-	VMOVUPS Z3, K1, (R11)
-	JMP     vectors_1_4_stored
-
-vectors_1_4_store:
-	MOVQ    DI, R11
-	VMOVUPS Z0, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z1, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z2, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z3, K1, (R11)
-
-vectors_1_4_stored:
-	MOVQ   $0x00000001, AX
-	TESTQ  R10, R10
-	JNE    vectors_1_4_run
-	MOVQ   R11, DI
-	ADDQ   ldc+8(FP), DI
-	IMUL3Q $0x04, SI, AX
-	ADDQ   AX, a+16(FP)
-	JMP    vectors_1_rows
-
-vectors_1_3:
-	MOVQ       DI, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	MOVQ       a+16(FP), BX
-	MOVQ       b+40(FP), CX
-	MOVQ       k+80(FP), R10
-	MOVQ       add+96(FP), AX
-
-vectors_1_3_run:
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	MOVQ    run+88(FP), R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	CMPQ    n+104(FP), $0x08
-	JLE     vectors_1_3_half
-
-vectors_1_3_most:
-	VMOVUPS.Z        (CX), K1, Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	ADDQ             R8, BX
-	DECQ             R11
-	JNE              vectors_1_3_most
-	JMP              vectors_1_3_sum
-
-vectors_1_3_half:
-	VMOVUPS.Z        (CX), K1, Y31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Y31, Y0
-	VFMADD231PS.BCST (BX)(SI*1), Y31, Y1
-	VFMADD231PS.BCST (BX)(SI*2), Y31, Y2
-	ADDQ             R8, BX
-	DECQ             R11
-	JNE              vectors_1_3_half
-
-vectors_1_3_sum:
-	TESTQ   AX, AX
-	JE      vectors_1_3_store
-	MOVQ    DI, R11
-	VADDPS  (R11), Z0, K1, Z0
-	VMOVUPS Z0, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z1, K1, Z1
-	VMOVUPS Z1, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z2, K1, Z2
-	VMOVUPS Z2, K1, (R11)
-	JMP     vectors_1_3_stored
-
-vectors_1_3_store:
-	MOVQ    DI, R11
-	VMOVUPS Z0, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z1, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z2, K1, (R11)
-
-vectors_1_3_stored:
-	MOVQ   $0x00000001, AX
-	TESTQ  R10, R10
-	JNE    vectors_1_3_run
-	MOVQ   R11, DI
-	ADDQ   ldc+8(FP), DI
-	IMUL3Q $0x03, SI, AX
-	ADDQ   AX, a+16(FP)
-	JMP    vectors_1_rows
-
-vectors_1_2:
-	MOVQ       DI, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	MOVQ       a+16(FP), BX
-	MOVQ       b+40(FP), CX
-	MOVQ       k+80(FP), R10
-	MOVQ       add+96(FP), AX
-
-vectors_1_2_run:
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	MOVQ    run+88(FP), R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	CMPQ    n+104(FP), $0x08
-	JLE     vectors_1_2_half
-
-vectors_1_2_most:
-	VMOVUPS.Z        (CX), K1, Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	ADDQ             R8, BX
-	DECQ             R11
-	JNE              vectors_1_2_most
-	JMP              vectors_1_2_sum
-
-vectors_1_2_half:
-	VMOVUPS.Z        (CX), K1, Y31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Y31, Y0
-	VFMADD231PS.BCST (BX)(SI*1), Y31, Y1
-	ADDQ             R8, BX
-	DECQ             R11
-	JNE              vectors_1_2_half
-
-vectors_1_2_sum:
-	TESTQ   AX, AX
-	JE      vectors_1_2_store
-	MOVQ    DI, R11
-	VADDPS  (R11), Z0, K1, Z0
-	VMOVUPS Z0, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z1, K1, Z1
-	VMOVUPS Z1, K1, (R11)
-	JMP     vectors_1_2_stored
-
-vectors_1_2_store:
-	MOVQ    DI, R11
-	VMOVUPS Z0, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z1, K1, (R11)
-
-vectors_1_2_stored:
-	MOVQ   $0x00000001, AX
-	TESTQ  R10, R10
-	JNE    vectors_1_2_run
-	MOVQ   R11, DI
-	ADDQ   ldc+8(FP), DI
-	IMUL3Q $0x02, SI, AX
-	ADDQ   AX, a+16(FP)
-	JMP    vectors_1_rows
-
-vectors_1_1:
-	MOVQ       DI, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	MOVQ       a+16(FP), BX
-	MOVQ       b+40(FP), CX
-	MOVQ       k+80(FP), R10
-	MOVQ       add+96(FP), AX
-
-vectors_1_1_run:
-	VPXORD  Z0, Z0, Z0
-	MOVQ    run+88(FP), R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	CMPQ    n+104(FP), $0x08
-	JLE     vectors_1_1_half
-
-vectors_1_1_most:
-	VMOVUPS.Z        (CX), K1, Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	ADDQ             R8, BX
-	DECQ             R11
-	JNE              vectors_1_1_most
-	JMP              vectors_1_1_sum
-
-vectors_1_1_half:
-	VMOVUPS.Z        (CX), K1, Y31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Y31, Y0
-	ADDQ             R8, BX
-	DECQ             R11
-	JNE              vectors_1_1_half
-
-vectors_1_1_sum:
-	TESTQ   AX, AX
-	JE      vectors_1_1_store
-	MOVQ    DI, R11
-	VADDPS  (R11), Z0, K1, Z0
-	VMOVUPS Z0, K1, (R11)
-	JMP     vectors_1_1_stored
-
-vectors_1_1_store:
-	MOVQ    DI, R11
-	VMOVUPS Z0, K1, (R11)
-
-vectors_1_1_stored:
-	MOVQ   $0x00000001, AX
-	TESTQ  R10, R10
-	JNE    vectors_1_1_run
-	MOVQ   R11, DI
-	ADDQ   ldc+8(FP), DI
-	IMUL3Q $0x01, SI, AX
+	IMUL3Q $0x09, SI, AX
 	ADDQ   AX, a+16(FP)
 	JMP    vectors_1_rows
 
@@ -8240,53 +8127,930 @@ vectors_2:
 	KMOVW AX, K1
 
 vectors_2_rows:
-	MOVQ    m+64(FP), AX
-	TESTQ   AX, AX
-	JE      vectors_2_done
-	MOVQ    height+72(FP), R11
-	CMPQ    AX, R11
-	CMOVQGT R11, AX
-	SUBQ    AX, m+64(FP)
-	CMPQ    AX, $0x05
-	JGT     vectors_2_above_5
-	CMPQ    AX, $0x03
-	JGT     vectors_2_above_3
-	CMPQ    AX, $0x02
-	JGT     vectors_2_above_2
-	CMPQ    AX, $0x01
-	JGT     vectors_2_above_1
-	JMP     vectors_2_1
+	MOVQ       m+64(FP), AX
+	TESTQ      AX, AX
+	JE         vectors_2_done
+	MOVQ       height+72(FP), R11
+	CMPQ       AX, R11
+	CMOVQGT    R11, AX
+	SUBQ       AX, m+64(FP)
+	CMPQ       AX, $0x09
+	JE         vectors_2_9
+	CMPQ       AX, $0x08
+	JE         vectors_2_8
+	CMPQ       AX, $0x07
+	JE         vectors_2_7
+	CMPQ       AX, $0x06
+	JE         vectors_2_6
+	CMPQ       AX, $0x05
+	JE         vectors_2_5
+	CMPQ       AX, $0x04
+	JE         vectors_2_4
+	CMPQ       AX, $0x03
+	JE         vectors_2_3
+	CMPQ       AX, $0x02
+	JE         vectors_2_2
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	MOVQ       a+16(FP), BX
+	MOVQ       b+40(FP), CX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
 
-vectors_2_above_1:
-	JMP vectors_2_2
+vectors_2_1_run:
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	MOVQ    run+88(FP), R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
 
-vectors_2_above_2:
-	JMP vectors_2_3
+vectors_2_1_one:
+	VMOVUPS      (CX), Z31
+	VMOVUPS.Z    (CX)(R13*1), K1, Z30
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z29
+	VFMADD231PS  Z31, Z29, Z0
+	VFMADD231PS  Z30, Z29, Z1
+	ADDQ         R8, BX
+	DECQ         R11
+	JNE          vectors_2_1_one
+	TESTQ        AX, AX
+	JE           vectors_2_1_store
+	MOVQ         DI, R11
+	VADDPS       (R11), Z0, Z0
+	VMOVUPS      Z0, (R11)
+	VADDPS       64(R11), Z1, K1, Z1
+	VMOVUPS      Z1, K1, 64(R11)
+	JMP          vectors_2_1_stored
 
-vectors_2_above_3:
-	CMPQ AX, $0x04
-	JGT  vectors_2_above_4
-	JMP  vectors_2_4
+vectors_2_1_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, K1, 64(R11)
 
-vectors_2_above_4:
-	JMP vectors_2_5
+vectors_2_1_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_2_1_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x01, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_2_rows
 
-vectors_2_above_5:
-	CMPQ AX, $0x07
-	JGT  vectors_2_above_7
-	CMPQ AX, $0x06
-	JGT  vectors_2_above_6
-	JMP  vectors_2_6
+vectors_2_2:
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	MOVQ       a+16(FP), BX
+	MOVQ       b+40(FP), CX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
 
-vectors_2_above_6:
-	JMP vectors_2_7
+vectors_2_2_run:
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	MOVQ    run+88(FP), R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
 
-vectors_2_above_7:
-	CMPQ AX, $0x08
-	JGT  vectors_2_above_8
-	JMP  vectors_2_8
+vectors_2_2_one:
+	VMOVUPS      (CX), Z31
+	VMOVUPS.Z    (CX)(R13*1), K1, Z30
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z29
+	VFMADD231PS  Z31, Z29, Z0
+	VFMADD231PS  Z30, Z29, Z1
+	VBROADCASTSS (BX)(SI*1), Z28
+	VFMADD231PS  Z31, Z28, Z2
+	VFMADD231PS  Z30, Z28, Z3
+	ADDQ         R8, BX
+	DECQ         R11
+	JNE          vectors_2_2_one
+	TESTQ        AX, AX
+	JE           vectors_2_2_store
+	MOVQ         DI, R11
+	VADDPS       (R11), Z0, Z0
+	VMOVUPS      Z0, (R11)
+	VADDPS       64(R11), Z1, K1, Z1
+	VMOVUPS      Z1, K1, 64(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z2, Z2
+	VMOVUPS      Z2, (R11)
+	VADDPS       64(R11), Z3, K1, Z3
+	VMOVUPS      Z3, K1, 64(R11)
+	JMP          vectors_2_2_stored
 
-vectors_2_above_8:
+vectors_2_2_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z2, (R11)
+	VMOVUPS Z3, K1, 64(R11)
+
+vectors_2_2_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_2_2_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x02, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_2_rows
+
+vectors_2_3:
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	MOVQ       a+16(FP), BX
+	MOVQ       b+40(FP), CX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
+
+vectors_2_3_run:
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	MOVQ    run+88(FP), R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+
+vectors_2_3_one:
+	VMOVUPS      (CX), Z31
+	VMOVUPS.Z    (CX)(R13*1), K1, Z30
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z29
+	VFMADD231PS  Z31, Z29, Z0
+	VFMADD231PS  Z30, Z29, Z1
+	VBROADCASTSS (BX)(SI*1), Z28
+	VFMADD231PS  Z31, Z28, Z2
+	VFMADD231PS  Z30, Z28, Z3
+	VBROADCASTSS (BX)(SI*2), Z29
+	VFMADD231PS  Z31, Z29, Z4
+	VFMADD231PS  Z30, Z29, Z5
+	ADDQ         R8, BX
+	DECQ         R11
+	JNE          vectors_2_3_one
+	TESTQ        AX, AX
+	JE           vectors_2_3_store
+	MOVQ         DI, R11
+	VADDPS       (R11), Z0, Z0
+	VMOVUPS      Z0, (R11)
+	VADDPS       64(R11), Z1, K1, Z1
+	VMOVUPS      Z1, K1, 64(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z2, Z2
+	VMOVUPS      Z2, (R11)
+	VADDPS       64(R11), Z3, K1, Z3
+	VMOVUPS      Z3, K1, 64(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z4, Z4
+	VMOVUPS      Z4, (R11)
+	VADDPS       64(R11), Z5, K1, Z5
+	VMOVUPS      Z5, K1, 64(R11)
+	JMP          vectors_2_3_stored
+
+vectors_2_3_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z2, (R11)
+	VMOVUPS Z3, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z4, (R11)
+	VMOVUPS Z5, K1, 64(R11)
+
+vectors_2_3_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_2_3_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x03, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_2_rows
+
+vectors_2_4:
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	MOVQ       a+16(FP), BX
+	MOVQ       b+40(FP), CX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
+
+vectors_2_4_run:
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	MOVQ    run+88(FP), R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+
+vectors_2_4_one:
+	VMOVUPS      (CX), Z31
+	VMOVUPS.Z    (CX)(R13*1), K1, Z30
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z29
+	VFMADD231PS  Z31, Z29, Z0
+	VFMADD231PS  Z30, Z29, Z1
+	VBROADCASTSS (BX)(SI*1), Z28
+	VFMADD231PS  Z31, Z28, Z2
+	VFMADD231PS  Z30, Z28, Z3
+	VBROADCASTSS (BX)(SI*2), Z29
+	VFMADD231PS  Z31, Z29, Z4
+	VFMADD231PS  Z30, Z29, Z5
+	VBROADCASTSS (BX)(DX*1), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z30, Z28, Z7
+	ADDQ         R8, BX
+	DECQ         R11
+	JNE          vectors_2_4_one
+	TESTQ        AX, AX
+	JE           vectors_2_4_store
+	MOVQ         DI, R11
+	VADDPS       (R11), Z0, Z0
+	VMOVUPS      Z0, (R11)
+	VADDPS       64(R11), Z1, K1, Z1
+	VMOVUPS      Z1, K1, 64(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z2, Z2
+	VMOVUPS      Z2, (R11)
+	VADDPS       64(R11), Z3, K1, Z3
+	VMOVUPS      Z3, K1, 64(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z4, Z4
+	VMOVUPS      Z4, (R11)
+	VADDPS       64(R11), Z5, K1, Z5
+	VMOVUPS      Z5, K1, 64(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z6, Z6
+	VMOVUPS      Z6, (R11)
+	VADDPS       64(R11), Z7, K1, Z7
+	VMOVUPS      Z7, K1, 64(R11)
+	JMP          vectors_2_4_stored
+
+vectors_2_4_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z2, (R11)
+	VMOVUPS Z3, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z4, (R11)
+	VMOVUPS Z5, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, K1, 64(R11)
+
+vectors_2_4_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_2_4_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x04, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_2_rows
+
+vectors_2_5:
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	MOVQ       a+16(FP), BX
+	MOVQ       b+40(FP), CX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
+
+vectors_2_5_run:
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	MOVQ    run+88(FP), R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+
+vectors_2_5_one:
+	VMOVUPS      (CX), Z31
+	VMOVUPS.Z    (CX)(R13*1), K1, Z30
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z29
+	VFMADD231PS  Z31, Z29, Z0
+	VFMADD231PS  Z30, Z29, Z1
+	VBROADCASTSS (BX)(SI*1), Z28
+	VFMADD231PS  Z31, Z28, Z2
+	VFMADD231PS  Z30, Z28, Z3
+	VBROADCASTSS (BX)(SI*2), Z29
+	VFMADD231PS  Z31, Z29, Z4
+	VFMADD231PS  Z30, Z29, Z5
+	VBROADCASTSS (BX)(DX*1), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z30, Z28, Z7
+	VBROADCASTSS (BX)(SI*4), Z29
+	VFMADD231PS  Z31, Z29, Z8
+	VFMADD231PS  Z30, Z29, Z9
+	ADDQ         R8, BX
+	DECQ         R11
+	JNE          vectors_2_5_one
+	TESTQ        AX, AX
+	JE           vectors_2_5_store
+	MOVQ         DI, R11
+	VADDPS       (R11), Z0, Z0
+	VMOVUPS      Z0, (R11)
+	VADDPS       64(R11), Z1, K1, Z1
+	VMOVUPS      Z1, K1, 64(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z2, Z2
+	VMOVUPS      Z2, (R11)
+	VADDPS       64(R11), Z3, K1, Z3
+	VMOVUPS      Z3, K1, 64(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z4, Z4
+	VMOVUPS      Z4, (R11)
+	VADDPS       64(R11), Z5, K1, Z5
+	VMOVUPS      Z5, K1, 64(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z6, Z6
+	VMOVUPS      Z6, (R11)
+	VADDPS       64(R11), Z7, K1, Z7
+	VMOVUPS      Z7, K1, 64(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z8, Z8
+	VMOVUPS      Z8, (R11)
+	VADDPS       64(R11), Z9, K1, Z9
+	VMOVUPS      Z9, K1, 64(R11)
+	JMP          vectors_2_5_stored
+
+vectors_2_5_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z2, (R11)
+	VMOVUPS Z3, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z4, (R11)
+	VMOVUPS Z5, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z8, (R11)
+	VMOVUPS Z9, K1, 64(R11)
+
+vectors_2_5_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_2_5_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x05, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_2_rows
+
+vectors_2_6:
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	MOVQ       a+16(FP), BX
+	LEAQ       (BX)(SI*4), R12
+	ADDQ       SI, R12
+	MOVQ       b+40(FP), CX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
+
+vectors_2_6_run:
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	MOVQ    run+88(FP), R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+
+vectors_2_6_one:
+	VMOVUPS      (CX), Z31
+	VMOVUPS.Z    (CX)(R13*1), K1, Z30
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z29
+	VFMADD231PS  Z31, Z29, Z0
+	VFMADD231PS  Z30, Z29, Z1
+	VBROADCASTSS (BX)(SI*1), Z28
+	VFMADD231PS  Z31, Z28, Z2
+	VFMADD231PS  Z30, Z28, Z3
+	VBROADCASTSS (BX)(SI*2), Z29
+	VFMADD231PS  Z31, Z29, Z4
+	VFMADD231PS  Z30, Z29, Z5
+	VBROADCASTSS (BX)(DX*1), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z30, Z28, Z7
+	VBROADCASTSS (BX)(SI*4), Z29
+	VFMADD231PS  Z31, Z29, Z8
+	VFMADD231PS  Z30, Z29, Z9
+	VBROADCASTSS (R12), Z28
+	VFMADD231PS  Z31, Z28, Z10
+	VFMADD231PS  Z30, Z28, Z11
+	ADDQ         R8, BX
+	ADDQ         R8, R12
+	DECQ         R11
+	JNE          vectors_2_6_one
+	TESTQ        AX, AX
+	JE           vectors_2_6_store
+	MOVQ         DI, R11
+	VADDPS       (R11), Z0, Z0
+	VMOVUPS      Z0, (R11)
+	VADDPS       64(R11), Z1, K1, Z1
+	VMOVUPS      Z1, K1, 64(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z2, Z2
+	VMOVUPS      Z2, (R11)
+	VADDPS       64(R11), Z3, K1, Z3
+	VMOVUPS      Z3, K1, 64(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z4, Z4
+	VMOVUPS      Z4, (R11)
+	VADDPS       64(R11), Z5, K1, Z5
+	VMOVUPS      Z5, K1, 64(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z6, Z6
+	VMOVUPS      Z6, (R11)
+	VADDPS       64(R11), Z7, K1, Z7
+	VMOVUPS      Z7, K1, 64(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z8, Z8
+	VMOVUPS      Z8, (R11)
+	VADDPS       64(R11), Z9, K1, Z9
+	VMOVUPS      Z9, K1, 64(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z10, Z10
+	VMOVUPS      Z10, (R11)
+	VADDPS       64(R11), Z11, K1, Z11
+	VMOVUPS      Z11, K1, 64(R11)
+	JMP          vectors_2_6_stored
+
+vectors_2_6_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z2, (R11)
+	VMOVUPS Z3, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z4, (R11)
+	VMOVUPS Z5, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z8, (R11)
+	VMOVUPS Z9, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z10, (R11)
+	VMOVUPS Z11, K1, 64(R11)
+
+vectors_2_6_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_2_6_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x06, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_2_rows
+
+vectors_2_7:
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	MOVQ       a+16(FP), BX
+	LEAQ       (BX)(SI*4), R12
+	ADDQ       SI, R12
+	MOVQ       b+40(FP), CX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
+
+vectors_2_7_run:
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	MOVQ    run+88(FP), R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+
+vectors_2_7_one:
+	VMOVUPS      (CX), Z31
+	VMOVUPS.Z    (CX)(R13*1), K1, Z30
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z29
+	VFMADD231PS  Z31, Z29, Z0
+	VFMADD231PS  Z30, Z29, Z1
+	VBROADCASTSS (BX)(SI*1), Z28
+	VFMADD231PS  Z31, Z28, Z2
+	VFMADD231PS  Z30, Z28, Z3
+	VBROADCASTSS (BX)(SI*2), Z29
+	VFMADD231PS  Z31, Z29, Z4
+	VFMADD231PS  Z30, Z29, Z5
+	VBROADCASTSS (BX)(DX*1), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z30, Z28, Z7
+	VBROADCASTSS (BX)(SI*4), Z29
+	VFMADD231PS  Z31, Z29, Z8
+	VFMADD231PS  Z30, Z29, Z9
+	VBROADCASTSS (R12), Z28
+	VFMADD231PS  Z31, Z28, Z10
+	VFMADD231PS  Z30, Z28, Z11
+	VBROADCASTSS (R12)(SI*1), Z29
+	VFMADD231PS  Z31, Z29, Z12
+	VFMADD231PS  Z30, Z29, Z13
+	ADDQ         R8, BX
+	ADDQ         R8, R12
+	DECQ         R11
+	JNE          vectors_2_7_one
+	TESTQ        AX, AX
+	JE           vectors_2_7_store
+	MOVQ         DI, R11
+	VADDPS       (R11), Z0, Z0
+	VMOVUPS      Z0, (R11)
+	VADDPS       64(R11), Z1, K1, Z1
+	VMOVUPS      Z1, K1, 64(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z2, Z2
+	VMOVUPS      Z2, (R11)
+	VADDPS       64(R11), Z3, K1, Z3
+	VMOVUPS      Z3, K1, 64(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z4, Z4
+	VMOVUPS      Z4, (R11)
+	VADDPS       64(R11), Z5, K1, Z5
+	VMOVUPS      Z5, K1, 64(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z6, Z6
+	VMOVUPS      Z6, (R11)
+	VADDPS       64(R11), Z7, K1, Z7
+	VMOVUPS      Z7, K1, 64(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z8, Z8
+	VMOVUPS      Z8, (R11)
+	VADDPS       64(R11), Z9, K1, Z9
+	VMOVUPS      Z9, K1, 64(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z10, Z10
+	VMOVUPS      Z10, (R11)
+	VADDPS       64(R11), Z11, K1, Z11
+	VMOVUPS      Z11, K1, 64(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z12, Z12
+	VMOVUPS      Z12, (R11)
+	VADDPS       64(R11), Z13, K1, Z13
+	VMOVUPS      Z13, K1, 64(R11)
+	JMP          vectors_2_7_stored
+
+vectors_2_7_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z2, (R11)
+	VMOVUPS Z3, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z4, (R11)
+	VMOVUPS Z5, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z8, (R11)
+	VMOVUPS Z9, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z10, (R11)
+	VMOVUPS Z11, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z12, (R11)
+	VMOVUPS Z13, K1, 64(R11)
+
+vectors_2_7_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_2_7_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x07, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_2_rows
+
+vectors_2_8:
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	MOVQ       a+16(FP), BX
+	LEAQ       (BX)(SI*4), R12
+	ADDQ       SI, R12
+	MOVQ       b+40(FP), CX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
+
+vectors_2_8_run:
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	MOVQ    run+88(FP), R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+
+vectors_2_8_one:
+	VMOVUPS      (CX), Z31
+	VMOVUPS.Z    (CX)(R13*1), K1, Z30
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z29
+	VFMADD231PS  Z31, Z29, Z0
+	VFMADD231PS  Z30, Z29, Z1
+	VBROADCASTSS (BX)(SI*1), Z28
+	VFMADD231PS  Z31, Z28, Z2
+	VFMADD231PS  Z30, Z28, Z3
+	VBROADCASTSS (BX)(SI*2), Z29
+	VFMADD231PS  Z31, Z29, Z4
+	VFMADD231PS  Z30, Z29, Z5
+	VBROADCASTSS (BX)(DX*1), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z30, Z28, Z7
+	VBROADCASTSS (BX)(SI*4), Z29
+	VFMADD231PS  Z31, Z29, Z8
+	VFMADD231PS  Z30, Z29, Z9
+	VBROADCASTSS (R12), Z28
+	VFMADD231PS  Z31, Z28, Z10
+	VFMADD231PS  Z30, Z28, Z11
+	VBROADCASTSS (R12)(SI*1), Z29
+	VFMADD231PS  Z31, Z29, Z12
+	VFMADD231PS  Z30, Z29, Z13
+	VBROADCASTSS (R12)(SI*2), Z28
+	VFMADD231PS  Z31, Z28, Z14
+	VFMADD231PS  Z30, Z28, Z15
+	ADDQ         R8, BX
+	ADDQ         R8, R12
+	DECQ         R11
+	JNE          vectors_2_8_one
+	TESTQ        AX, AX
+	JE           vectors_2_8_store
+	MOVQ         DI, R11
+	VADDPS       (R11), Z0, Z0
+	VMOVUPS      Z0, (R11)
+	VADDPS       64(R11), Z1, K1, Z1
+	VMOVUPS      Z1, K1, 64(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z2, Z2
+	VMOVUPS      Z2, (R11)
+	VADDPS       64(R11), Z3, K1, Z3
+	VMOVUPS      Z3, K1, 64(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z4, Z4
+	VMOVUPS      Z4, (R11)
+	VADDPS       64(R11), Z5, K1, Z5
+	VMOVUPS      Z5, K1, 64(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z6, Z6
+	VMOVUPS      Z6, (R11)
+	VADDPS       64(R11), Z7, K1, Z7
+	VMOVUPS      Z7, K1, 64(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z8, Z8
+	VMOVUPS      Z8, (R11)
+	VADDPS       64(R11), Z9, K1, Z9
+	VMOVUPS      Z9, K1, 64(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z10, Z10
+	VMOVUPS      Z10, (R11)
+	VADDPS       64(R11), Z11, K1, Z11
+	VMOVUPS      Z11, K1, 64(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z12, Z12
+	VMOVUPS      Z12, (R11)
+	VADDPS       64(R11), Z13, K1, Z13
+	VMOVUPS      Z13, K1, 64(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z14, Z14
+	VMOVUPS      Z14, (R11)
+	VADDPS       64(R11), Z15, K1, Z15
+	VMOVUPS      Z15, K1, 64(R11)
+	JMP          vectors_2_8_stored
+
+vectors_2_8_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z2, (R11)
+	VMOVUPS Z3, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z4, (R11)
+	VMOVUPS Z5, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z8, (R11)
+	VMOVUPS Z9, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z10, (R11)
+	VMOVUPS Z11, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z12, (R11)
+	VMOVUPS Z13, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z14, (R11)
+	VMOVUPS Z15, K1, 64(R11)
+
+vectors_2_8_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_2_8_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x08, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_2_rows
+
+vectors_2_9:
 	MOVQ       DI, R11
 	PREFETCHT0 (R11)
 	PREFETCHT0 64(R11)
@@ -8353,10 +9117,8 @@ vectors_2_9_run:
 	CMPQ    R10, R11
 	CMOVQLT R10, R11
 	SUBQ    R11, R10
-	CMPQ    n+104(FP), $0x18
-	JLE     vectors_2_9_half
 
-vectors_2_9_most:
+vectors_2_9_one:
 	VMOVUPS      (CX), Z31
 	VMOVUPS.Z    (CX)(R13*1), K1, Z30
 	ADDQ         R9, CX
@@ -8390,94 +9152,55 @@ vectors_2_9_most:
 	ADDQ         R8, BX
 	ADDQ         R8, R12
 	DECQ         R11
-	JNE          vectors_2_9_most
-	JMP          vectors_2_9_sum
-
-vectors_2_9_half:
-	VMOVUPS      (CX), Z31
-	VMOVUPS.Z    (CX)(R13*1), K1, Y30
-	ADDQ         R9, CX
-	VBROADCASTSS (BX), Z29
-	VFMADD231PS  Z31, Z29, Z0
-	VFMADD231PS  Y30, Y29, Y1
-	VBROADCASTSS (BX)(SI*1), Z28
-	VFMADD231PS  Z31, Z28, Z2
-	VFMADD231PS  Y30, Y28, Y3
-	VBROADCASTSS (BX)(SI*2), Z29
-	VFMADD231PS  Z31, Z29, Z4
-	VFMADD231PS  Y30, Y29, Y5
-	VBROADCASTSS (BX)(DX*1), Z28
-	VFMADD231PS  Z31, Z28, Z6
-	VFMADD231PS  Y30, Y28, Y7
-	VBROADCASTSS (BX)(SI*4), Z29
-	VFMADD231PS  Z31, Z29, Z8
-	VFMADD231PS  Y30, Y29, Y9
-	VBROADCASTSS (R12), Z28
-	VFMADD231PS  Z31, Z28, Z10
-	VFMADD231PS  Y30, Y28, Y11
-	VBROADCASTSS (R12)(SI*1), Z29
-	VFMADD231PS  Z31, Z29, Z12
-	VFMADD231PS  Y30, Y29, Y13
-	VBROADCASTSS (R12)(SI*2), Z28
-	VFMADD231PS  Z31, Z28, Z14
-	VFMADD231PS  Y30, Y28, Y15
-	VBROADCASTSS (R12)(DX*1), Z29
-	VFMADD231PS  Z31, Z29, Z16
-	VFMADD231PS  Y30, Y29, Y17
-	ADDQ         R8, BX
-	ADDQ         R8, R12
-	DECQ         R11
-	JNE          vectors_2_9_half
-
-vectors_2_9_sum:
-	TESTQ   AX, AX
-	JE      vectors_2_9_store
-	MOVQ    DI, R11
-	VADDPS  (R11), Z0, Z0
-	VMOVUPS Z0, (R11)
-	VADDPS  64(R11), Z1, K1, Z1
-	VMOVUPS Z1, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z2, Z2
-	VMOVUPS Z2, (R11)
-	VADDPS  64(R11), Z3, K1, Z3
-	VMOVUPS Z3, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z4, Z4
-	VMOVUPS Z4, (R11)
-	VADDPS  64(R11), Z5, K1, Z5
-	VMOVUPS Z5, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z6, Z6
-	VMOVUPS Z6, (R11)
-	VADDPS  64(R11), Z7, K1, Z7
-	VMOVUPS Z7, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z8, Z8
-	VMOVUPS Z8, (R11)
-	VADDPS  64(R11), Z9, K1, Z9
-	VMOVUPS Z9, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z10, Z10
-	VMOVUPS Z10, (R11)
-	VADDPS  64(R11), Z11, K1, Z11
-	VMOVUPS Z11, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z12, Z12
-	VMOVUPS Z12, (R11)
-	VADDPS  64(R11), Z13, K1, Z13
-	VMOVUPS Z13, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z14, Z14
-	VMOVUPS Z14, (R11)
-	VADDPS  64(R11), Z15, K1, Z15
-	VMOVUPS Z15, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z16, Z16
-	VMOVUPS Z16, (R11)
-	VADDPS  64(R11), Z17, K1, Z17
-	VMOVUPS Z17, K1, 64(R11)
-	JMP     vectors_2_9_stored
+	JNE          vectors_2_9_one
+	TESTQ        AX, AX
+	JE           vectors_2_9_store
+	MOVQ         DI, R11
+	VADDPS       (R11), Z0, Z0
+	VMOVUPS      Z0, (R11)
+	VADDPS       64(R11), Z1, K1, Z1
+	VMOVUPS      Z1, K1, 64(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z2, Z2
+	VMOVUPS      Z2, (R11)
+	VADDPS       64(R11), Z3, K1, Z3
+	VMOVUPS      Z3, K1, 64(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z4, Z4
+	VMOVUPS      Z4, (R11)
+	VADDPS       64(R11), Z5, K1, Z5
+	VMOVUPS      Z5, K1, 64(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z6, Z6
+	VMOVUPS      Z6, (R11)
+	VADDPS       64(R11), Z7, K1, Z7
+	VMOVUPS      Z7, K1, 64(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z8, Z8
+	VMOVUPS      Z8, (R11)
+	VADDPS       64(R11), Z9, K1, Z9
+	VMOVUPS      Z9, K1, 64(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z10, Z10
+	VMOVUPS      Z10, (R11)
+	VADDPS       64(R11), Z11, K1, Z11
+	VMOVUPS      Z11, K1, 64(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z12, Z12
+	VMOVUPS      Z12, (R11)
+	VADDPS       64(R11), Z13, K1, Z13
+	VMOVUPS      Z13, K1, 64(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z14, Z14
+	VMOVUPS      Z14, (R11)
+	VADDPS       64(R11), Z15, K1, Z15
+	VMOVUPS      Z15, K1, 64(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z16, Z16
+	VMOVUPS      Z16, (R11)
+	VADDPS       64(R11), Z17, K1, Z17
+	VMOVUPS      Z17, K1, 64(R11)
+	JMP          vectors_2_9_stored
 
 vectors_2_9_store:
 	MOVQ    DI, R11
@@ -8518,39 +9241,595 @@ vectors_2_9_stored:
 	ADDQ   AX, a+16(FP)
 	JMP    vectors_2_rows
 
-vectors_2_8:
+vectors_2_done:
+	VZEROUPPER
+	RET
+
+vectors_3:
+	SUBQ  $0x20, R11
+	MOVQ  $-1, AX
+	BZHIL R11, AX, AX
+	KMOVW AX, K1
+
+vectors_3_rows:
+	MOVQ       m+64(FP), AX
+	TESTQ      AX, AX
+	JE         vectors_3_done
+	MOVQ       height+72(FP), R11
+	CMPQ       AX, R11
+	CMOVQGT    R11, AX
+	SUBQ       AX, m+64(FP)
+	CMPQ       AX, $0x09
+	JE         vectors_3_9
+	CMPQ       AX, $0x08
+	JE         vectors_3_8
+	CMPQ       AX, $0x07
+	JE         vectors_3_7
+	CMPQ       AX, $0x06
+	JE         vectors_3_6
+	CMPQ       AX, $0x05
+	JE         vectors_3_5
+	CMPQ       AX, $0x04
+	JE         vectors_3_4
+	CMPQ       AX, $0x03
+	JE         vectors_3_3
+	CMPQ       AX, $0x02
+	JE         vectors_3_2
 	MOVQ       DI, R11
 	PREFETCHT0 (R11)
 	PREFETCHT0 64(R11)
-	PREFETCHT0 127(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
+	MOVQ       a+16(FP), BX
+	MOVQ       b+40(FP), CX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
+
+vectors_3_1_run:
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	MOVQ    run+88(FP), R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+
+vectors_3_1_one:
+	VMOVUPS      (CX), Z31
+	VMOVUPS      (CX)(R13*1), Z30
+	VMOVUPS.Z    (CX)(R13*2), K1, Z29
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z28
+	VFMADD231PS  Z31, Z28, Z0
+	VFMADD231PS  Z30, Z28, Z1
+	VFMADD231PS  Z29, Z28, Z2
+	ADDQ         R8, BX
+	DECQ         R11
+	JNE          vectors_3_1_one
+	TESTQ        AX, AX
+	JE           vectors_3_1_store
+	MOVQ         DI, R11
+	VADDPS       (R11), Z0, Z0
+	VMOVUPS      Z0, (R11)
+	VADDPS       64(R11), Z1, Z1
+	VMOVUPS      Z1, 64(R11)
+	VADDPS       128(R11), Z2, K1, Z2
+	VMOVUPS      Z2, K1, 128(R11)
+	JMP          vectors_3_1_stored
+
+vectors_3_1_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, K1, 128(R11)
+
+vectors_3_1_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_3_1_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x01, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_3_rows
+
+vectors_3_2:
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
 	PREFETCHT0 64(R11)
-	PREFETCHT0 127(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
+	MOVQ       a+16(FP), BX
+	MOVQ       b+40(FP), CX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
+
+vectors_3_2_run:
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	MOVQ    run+88(FP), R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+
+vectors_3_2_one:
+	VMOVUPS      (CX), Z31
+	VMOVUPS      (CX)(R13*1), Z30
+	VMOVUPS.Z    (CX)(R13*2), K1, Z29
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z28
+	VFMADD231PS  Z31, Z28, Z0
+	VFMADD231PS  Z30, Z28, Z1
+	VFMADD231PS  Z29, Z28, Z2
+	VBROADCASTSS (BX)(SI*1), Z27
+	VFMADD231PS  Z31, Z27, Z3
+	VFMADD231PS  Z30, Z27, Z4
+	VFMADD231PS  Z29, Z27, Z5
+	ADDQ         R8, BX
+	DECQ         R11
+	JNE          vectors_3_2_one
+	TESTQ        AX, AX
+	JE           vectors_3_2_store
+	MOVQ         DI, R11
+	VADDPS       (R11), Z0, Z0
+	VMOVUPS      Z0, (R11)
+	VADDPS       64(R11), Z1, Z1
+	VMOVUPS      Z1, 64(R11)
+	VADDPS       128(R11), Z2, K1, Z2
+	VMOVUPS      Z2, K1, 128(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z3, Z3
+	VMOVUPS      Z3, (R11)
+	VADDPS       64(R11), Z4, Z4
+	VMOVUPS      Z4, 64(R11)
+	VADDPS       128(R11), Z5, K1, Z5
+	VMOVUPS      Z5, K1, 128(R11)
+	JMP          vectors_3_2_stored
+
+vectors_3_2_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, K1, 128(R11)
+
+vectors_3_2_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_3_2_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x02, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_3_rows
+
+vectors_3_3:
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
 	PREFETCHT0 64(R11)
-	PREFETCHT0 127(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
 	PREFETCHT0 64(R11)
-	PREFETCHT0 127(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
+	MOVQ       a+16(FP), BX
+	MOVQ       b+40(FP), CX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
+
+vectors_3_3_run:
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	MOVQ    run+88(FP), R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+
+vectors_3_3_one:
+	VMOVUPS      (CX), Z31
+	VMOVUPS      (CX)(R13*1), Z30
+	VMOVUPS.Z    (CX)(R13*2), K1, Z29
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z28
+	VFMADD231PS  Z31, Z28, Z0
+	VFMADD231PS  Z30, Z28, Z1
+	VFMADD231PS  Z29, Z28, Z2
+	VBROADCASTSS (BX)(SI*1), Z27
+	VFMADD231PS  Z31, Z27, Z3
+	VFMADD231PS  Z30, Z27, Z4
+	VFMADD231PS  Z29, Z27, Z5
+	VBROADCASTSS (BX)(SI*2), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z30, Z28, Z7
+	VFMADD231PS  Z29, Z28, Z8
+	ADDQ         R8, BX
+	DECQ         R11
+	JNE          vectors_3_3_one
+	TESTQ        AX, AX
+	JE           vectors_3_3_store
+	MOVQ         DI, R11
+	VADDPS       (R11), Z0, Z0
+	VMOVUPS      Z0, (R11)
+	VADDPS       64(R11), Z1, Z1
+	VMOVUPS      Z1, 64(R11)
+	VADDPS       128(R11), Z2, K1, Z2
+	VMOVUPS      Z2, K1, 128(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z3, Z3
+	VMOVUPS      Z3, (R11)
+	VADDPS       64(R11), Z4, Z4
+	VMOVUPS      Z4, 64(R11)
+	VADDPS       128(R11), Z5, K1, Z5
+	VMOVUPS      Z5, K1, 128(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z6, Z6
+	VMOVUPS      Z6, (R11)
+	VADDPS       64(R11), Z7, Z7
+	VMOVUPS      Z7, 64(R11)
+	VADDPS       128(R11), Z8, K1, Z8
+	VMOVUPS      Z8, K1, 128(R11)
+	JMP          vectors_3_3_stored
+
+vectors_3_3_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, K1, 128(R11)
+
+vectors_3_3_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_3_3_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x03, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_3_rows
+
+vectors_3_4:
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
 	PREFETCHT0 64(R11)
-	PREFETCHT0 127(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
 	PREFETCHT0 64(R11)
-	PREFETCHT0 127(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
 	PREFETCHT0 64(R11)
-	PREFETCHT0 127(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
+	MOVQ       a+16(FP), BX
+	MOVQ       b+40(FP), CX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
+
+vectors_3_4_run:
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	MOVQ    run+88(FP), R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+
+vectors_3_4_one:
+	VMOVUPS      (CX), Z31
+	VMOVUPS      (CX)(R13*1), Z30
+	VMOVUPS.Z    (CX)(R13*2), K1, Z29
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z28
+	VFMADD231PS  Z31, Z28, Z0
+	VFMADD231PS  Z30, Z28, Z1
+	VFMADD231PS  Z29, Z28, Z2
+	VBROADCASTSS (BX)(SI*1), Z27
+	VFMADD231PS  Z31, Z27, Z3
+	VFMADD231PS  Z30, Z27, Z4
+	VFMADD231PS  Z29, Z27, Z5
+	VBROADCASTSS (BX)(SI*2), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z30, Z28, Z7
+	VFMADD231PS  Z29, Z28, Z8
+	VBROADCASTSS (BX)(DX*1), Z27
+	VFMADD231PS  Z31, Z27, Z9
+	VFMADD231PS  Z30, Z27, Z10
+	VFMADD231PS  Z29, Z27, Z11
+	ADDQ         R8, BX
+	DECQ         R11
+	JNE          vectors_3_4_one
+	TESTQ        AX, AX
+	JE           vectors_3_4_store
+	MOVQ         DI, R11
+	VADDPS       (R11), Z0, Z0
+	VMOVUPS      Z0, (R11)
+	VADDPS       64(R11), Z1, Z1
+	VMOVUPS      Z1, 64(R11)
+	VADDPS       128(R11), Z2, K1, Z2
+	VMOVUPS      Z2, K1, 128(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z3, Z3
+	VMOVUPS      Z3, (R11)
+	VADDPS       64(R11), Z4, Z4
+	VMOVUPS      Z4, 64(R11)
+	VADDPS       128(R11), Z5, K1, Z5
+	VMOVUPS      Z5, K1, 128(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z6, Z6
+	VMOVUPS      Z6, (R11)
+	VADDPS       64(R11), Z7, Z7
+	VMOVUPS      Z7, 64(R11)
+	VADDPS       128(R11), Z8, K1, Z8
+	VMOVUPS      Z8, K1, 128(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z9, Z9
+	VMOVUPS      Z9, (R11)
+	VADDPS       64(R11), Z10, Z10
+	VMOVUPS      Z10, 64(R11)
+	VADDPS       128(R11), Z11, K1, Z11
+	VMOVUPS      Z11, K1, 128(R11)
+	JMP          vectors_3_4_stored
+
+vectors_3_4_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z9, (R11)
+	VMOVUPS Z10, 64(R11)
+	VMOVUPS Z11, K1, 128(R11)
+
+vectors_3_4_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_3_4_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x04, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_3_rows
+
+vectors_3_5:
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
 	PREFETCHT0 64(R11)
-	PREFETCHT0 127(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
+	MOVQ       a+16(FP), BX
+	MOVQ       b+40(FP), CX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
+
+vectors_3_5_run:
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	MOVQ    run+88(FP), R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+
+vectors_3_5_one:
+	VMOVUPS      (CX), Z31
+	VMOVUPS      (CX)(R13*1), Z30
+	VMOVUPS.Z    (CX)(R13*2), K1, Z29
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z28
+	VFMADD231PS  Z31, Z28, Z0
+	VFMADD231PS  Z30, Z28, Z1
+	VFMADD231PS  Z29, Z28, Z2
+	VBROADCASTSS (BX)(SI*1), Z27
+	VFMADD231PS  Z31, Z27, Z3
+	VFMADD231PS  Z30, Z27, Z4
+	VFMADD231PS  Z29, Z27, Z5
+	VBROADCASTSS (BX)(SI*2), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z30, Z28, Z7
+	VFMADD231PS  Z29, Z28, Z8
+	VBROADCASTSS (BX)(DX*1), Z27
+	VFMADD231PS  Z31, Z27, Z9
+	VFMADD231PS  Z30, Z27, Z10
+	VFMADD231PS  Z29, Z27, Z11
+	VBROADCASTSS (BX)(SI*4), Z28
+	VFMADD231PS  Z31, Z28, Z12
+	VFMADD231PS  Z30, Z28, Z13
+	VFMADD231PS  Z29, Z28, Z14
+	ADDQ         R8, BX
+	DECQ         R11
+	JNE          vectors_3_5_one
+	TESTQ        AX, AX
+	JE           vectors_3_5_store
+	MOVQ         DI, R11
+	VADDPS       (R11), Z0, Z0
+	VMOVUPS      Z0, (R11)
+	VADDPS       64(R11), Z1, Z1
+	VMOVUPS      Z1, 64(R11)
+	VADDPS       128(R11), Z2, K1, Z2
+	VMOVUPS      Z2, K1, 128(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z3, Z3
+	VMOVUPS      Z3, (R11)
+	VADDPS       64(R11), Z4, Z4
+	VMOVUPS      Z4, 64(R11)
+	VADDPS       128(R11), Z5, K1, Z5
+	VMOVUPS      Z5, K1, 128(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z6, Z6
+	VMOVUPS      Z6, (R11)
+	VADDPS       64(R11), Z7, Z7
+	VMOVUPS      Z7, 64(R11)
+	VADDPS       128(R11), Z8, K1, Z8
+	VMOVUPS      Z8, K1, 128(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z9, Z9
+	VMOVUPS      Z9, (R11)
+	VADDPS       64(R11), Z10, Z10
+	VMOVUPS      Z10, 64(R11)
+	VADDPS       128(R11), Z11, K1, Z11
+	VMOVUPS      Z11, K1, 128(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z12, Z12
+	VMOVUPS      Z12, (R11)
+	VADDPS       64(R11), Z13, Z13
+	VMOVUPS      Z13, 64(R11)
+	VADDPS       128(R11), Z14, K1, Z14
+	VMOVUPS      Z14, K1, 128(R11)
+	JMP          vectors_3_5_stored
+
+vectors_3_5_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z9, (R11)
+	VMOVUPS Z10, 64(R11)
+	VMOVUPS Z11, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z12, (R11)
+	VMOVUPS Z13, 64(R11)
+	VMOVUPS Z14, K1, 128(R11)
+
+vectors_3_5_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_3_5_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x05, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_3_rows
+
+vectors_3_6:
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	MOVQ       a+16(FP), BX
 	LEAQ       (BX)(SI*4), R12
 	ADDQ       SI, R12
@@ -8558,7 +9837,7 @@ vectors_2_8:
 	MOVQ       k+80(FP), R10
 	MOVQ       add+96(FP), AX
 
-vectors_2_8_run:
+vectors_3_6_run:
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
@@ -8575,190 +9854,164 @@ vectors_2_8_run:
 	VPXORD  Z13, Z13, Z13
 	VPXORD  Z14, Z14, Z14
 	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
 	MOVQ    run+88(FP), R11
 	CMPQ    R10, R11
 	CMOVQLT R10, R11
 	SUBQ    R11, R10
-	CMPQ    n+104(FP), $0x18
-	JLE     vectors_2_8_half
 
-vectors_2_8_most:
+vectors_3_6_one:
 	VMOVUPS      (CX), Z31
-	VMOVUPS.Z    (CX)(R13*1), K1, Z30
+	VMOVUPS      (CX)(R13*1), Z30
+	VMOVUPS.Z    (CX)(R13*2), K1, Z29
 	ADDQ         R9, CX
-	VBROADCASTSS (BX), Z29
-	VFMADD231PS  Z31, Z29, Z0
-	VFMADD231PS  Z30, Z29, Z1
-	VBROADCASTSS (BX)(SI*1), Z28
-	VFMADD231PS  Z31, Z28, Z2
-	VFMADD231PS  Z30, Z28, Z3
-	VBROADCASTSS (BX)(SI*2), Z29
-	VFMADD231PS  Z31, Z29, Z4
-	VFMADD231PS  Z30, Z29, Z5
-	VBROADCASTSS (BX)(DX*1), Z28
+	VBROADCASTSS (BX), Z28
+	VFMADD231PS  Z31, Z28, Z0
+	VFMADD231PS  Z30, Z28, Z1
+	VFMADD231PS  Z29, Z28, Z2
+	VBROADCASTSS (BX)(SI*1), Z27
+	VFMADD231PS  Z31, Z27, Z3
+	VFMADD231PS  Z30, Z27, Z4
+	VFMADD231PS  Z29, Z27, Z5
+	VBROADCASTSS (BX)(SI*2), Z28
 	VFMADD231PS  Z31, Z28, Z6
 	VFMADD231PS  Z30, Z28, Z7
-	VBROADCASTSS (BX)(SI*4), Z29
-	VFMADD231PS  Z31, Z29, Z8
-	VFMADD231PS  Z30, Z29, Z9
-	VBROADCASTSS (R12), Z28
-	VFMADD231PS  Z31, Z28, Z10
-	VFMADD231PS  Z30, Z28, Z11
-	VBROADCASTSS (R12)(SI*1), Z29
-	VFMADD231PS  Z31, Z29, Z12
-	VFMADD231PS  Z30, Z29, Z13
-	VBROADCASTSS (R12)(SI*2), Z28
-	VFMADD231PS  Z31, Z28, Z14
-	VFMADD231PS  Z30, Z28, Z15
+	VFMADD231PS  Z29, Z28, Z8
+	VBROADCASTSS (BX)(DX*1), Z27
+	VFMADD231PS  Z31, Z27, Z9
+	VFMADD231PS  Z30, Z27, Z10
+	VFMADD231PS  Z29, Z27, Z11
+	VBROADCASTSS (BX)(SI*4), Z28
+	VFMADD231PS  Z31, Z28, Z12
+	VFMADD231PS  Z30, Z28, Z13
+	VFMADD231PS  Z29, Z28, Z14
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z31, Z27, Z15
+	VFMADD231PS  Z30, Z27, Z16
+	VFMADD231PS  Z29, Z27, Z17
 	ADDQ         R8, BX
 	ADDQ         R8, R12
 	DECQ         R11
-	JNE          vectors_2_8_most
-	JMP          vectors_2_8_sum
+	JNE          vectors_3_6_one
+	TESTQ        AX, AX
+	JE           vectors_3_6_store
+	MOVQ         DI, R11
+	VADDPS       (R11), Z0, Z0
+	VMOVUPS      Z0, (R11)
+	VADDPS       64(R11), Z1, Z1
+	VMOVUPS      Z1, 64(R11)
+	VADDPS       128(R11), Z2, K1, Z2
+	VMOVUPS      Z2, K1, 128(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z3, Z3
+	VMOVUPS      Z3, (R11)
+	VADDPS       64(R11), Z4, Z4
+	VMOVUPS      Z4, 64(R11)
+	VADDPS       128(R11), Z5, K1, Z5
+	VMOVUPS      Z5, K1, 128(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z6, Z6
+	VMOVUPS      Z6, (R11)
+	VADDPS       64(R11), Z7, Z7
+	VMOVUPS      Z7, 64(R11)
+	VADDPS       128(R11), Z8, K1, Z8
+	VMOVUPS      Z8, K1, 128(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z9, Z9
+	VMOVUPS      Z9, (R11)
+	VADDPS       64(R11), Z10, Z10
+	VMOVUPS      Z10, 64(R11)
+	VADDPS       128(R11), Z11, K1, Z11
+	VMOVUPS      Z11, K1, 128(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z12, Z12
+	VMOVUPS      Z12, (R11)
+	VADDPS       64(R11), Z13, Z13
+	VMOVUPS      Z13, 64(R11)
+	VADDPS       128(R11), Z14, K1, Z14
+	VMOVUPS      Z14, K1, 128(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z15, Z15
+	VMOVUPS      Z15, (R11)
+	VADDPS       64(R11), Z16, Z16
+	VMOVUPS      Z16, 64(R11)
+	VADDPS       128(R11), Z17, K1, Z17
+	VMOVUPS      Z17, K1, 128(R11)
+	JMP          vectors_3_6_stored
 
-vectors_2_8_half:
-	VMOVUPS      (CX), Z31
-	VMOVUPS.Z    (CX)(R13*1), K1, Y30
-	ADDQ         R9, CX
-	VBROADCASTSS (BX), Z29
-	VFMADD231PS  Z31, Z29, Z0
-	VFMADD231PS  Y30, Y29, Y1
-	VBROADCASTSS (BX)(SI*1), Z28
-	VFMADD231PS  Z31, Z28, Z2
-	VFMADD231PS  Y30, Y28, Y3
-	VBROADCASTSS (BX)(SI*2), Z29
-	VFMADD231PS  Z31, Z29, Z4
-	VFMADD231PS  Y30, Y29, Y5
-	VBROADCASTSS (BX)(DX*1), Z28
-	VFMADD231PS  Z31, Z28, Z6
-	VFMADD231PS  Y30, Y28, Y7
-	VBROADCASTSS (BX)(SI*4), Z29
-	VFMADD231PS  Z31, Z29, Z8
-	VFMADD231PS  Y30, Y29, Y9
-	VBROADCASTSS (R12), Z28
-	VFMADD231PS  Z31, Z28, Z10
-	VFMADD231PS  Y30, Y28, Y11
-	VBROADCASTSS (R12)(SI*1), Z29
-	VFMADD231PS  Z31, Z29, Z12
-	VFMADD231PS  Y30, Y29, Y13
-	VBROADCASTSS (R12)(SI*2), Z28
-	VFMADD231PS  Z31, Z28, Z14
-	VFMADD231PS  Y30, Y28, Y15
-	ADDQ         R8, BX
-	ADDQ         R8, R12
-	DECQ         R11
-	JNE          vectors_2_8_half
-
-vectors_2_8_sum:
-	TESTQ   AX, AX
-	JE      vectors_2_8_store
-	MOVQ    DI, R11
-	VADDPS  (R11), Z0, Z0
-	VMOVUPS Z0, (R11)
-	VADDPS  64(R11), Z1, K1, Z1
-	VMOVUPS Z1, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z2, Z2
-	VMOVUPS Z2, (R11)
-	VADDPS  64(R11), Z3, K1, Z3
-	VMOVUPS Z3, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z4, Z4
-	VMOVUPS Z4, (R11)
-	VADDPS  64(R11), Z5, K1, Z5
-	VMOVUPS Z5, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z6, Z6
-	VMOVUPS Z6, (R11)
-	VADDPS  64(R11), Z7, K1, Z7
-	VMOVUPS Z7, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z8, Z8
-	VMOVUPS Z8, (R11)
-	VADDPS  64(R11), Z9, K1, Z9
-	VMOVUPS Z9, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z10, Z10
-	VMOVUPS Z10, (R11)
-	VADDPS  64(R11), Z11, K1, Z11
-	VMOVUPS Z11, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z12, Z12
-	VMOVUPS Z12, (R11)
-	VADDPS  64(R11), Z13, K1, Z13
-	VMOVUPS Z13, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z14, Z14
-	VMOVUPS Z14, (R11)
-	VADDPS  64(R11), Z15, K1, Z15
-	VMOVUPS Z15, K1, 64(R11)
-	JMP     vectors_2_8_stored
-
-vectors_2_8_store:
+vectors_3_6_store:
 	MOVQ    DI, R11
 	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, K1, 64(R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z2, (R11)
-	VMOVUPS Z3, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z4, (R11)
-	VMOVUPS Z5, K1, 64(R11)
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
 	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, K1, 64(R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z8, (R11)
-	VMOVUPS Z9, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z10, (R11)
-	VMOVUPS Z11, K1, 64(R11)
+	VMOVUPS Z9, (R11)
+	VMOVUPS Z10, 64(R11)
+	VMOVUPS Z11, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
 	VMOVUPS Z12, (R11)
-	VMOVUPS Z13, K1, 64(R11)
+	VMOVUPS Z13, 64(R11)
+	VMOVUPS Z14, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z14, (R11)
-	VMOVUPS Z15, K1, 64(R11)
+	VMOVUPS Z15, (R11)
+	VMOVUPS Z16, 64(R11)
+	VMOVUPS Z17, K1, 128(R11)
 
-vectors_2_8_stored:
+vectors_3_6_stored:
 	MOVQ   $0x00000001, AX
 	TESTQ  R10, R10
-	JNE    vectors_2_8_run
+	JNE    vectors_3_6_run
 	MOVQ   R11, DI
 	ADDQ   ldc+8(FP), DI
-	IMUL3Q $0x08, SI, AX
+	IMUL3Q $0x06, SI, AX
 	ADDQ   AX, a+16(FP)
-	JMP    vectors_2_rows
+	JMP    vectors_3_rows
 
-vectors_2_7:
+vectors_3_7:
 	MOVQ       DI, R11
 	PREFETCHT0 (R11)
 	PREFETCHT0 64(R11)
-	PREFETCHT0 127(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
 	PREFETCHT0 64(R11)
-	PREFETCHT0 127(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
 	PREFETCHT0 64(R11)
-	PREFETCHT0 127(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
 	PREFETCHT0 64(R11)
-	PREFETCHT0 127(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
 	PREFETCHT0 64(R11)
-	PREFETCHT0 127(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
 	PREFETCHT0 64(R11)
-	PREFETCHT0 127(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
 	PREFETCHT0 64(R11)
-	PREFETCHT0 127(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	MOVQ       a+16(FP), BX
 	LEAQ       (BX)(SI*4), R12
 	ADDQ       SI, R12
@@ -8766,7 +10019,7 @@ vectors_2_7:
 	MOVQ       k+80(FP), R10
 	MOVQ       add+96(FP), AX
 
-vectors_2_7_run:
+vectors_3_7_run:
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
@@ -8781,172 +10034,189 @@ vectors_2_7_run:
 	VPXORD  Z11, Z11, Z11
 	VPXORD  Z12, Z12, Z12
 	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+	VPXORD  Z18, Z18, Z18
+	VPXORD  Z19, Z19, Z19
+	VPXORD  Z20, Z20, Z20
 	MOVQ    run+88(FP), R11
 	CMPQ    R10, R11
 	CMOVQLT R10, R11
 	SUBQ    R11, R10
-	CMPQ    n+104(FP), $0x18
-	JLE     vectors_2_7_half
 
-vectors_2_7_most:
+vectors_3_7_one:
 	VMOVUPS      (CX), Z31
-	VMOVUPS.Z    (CX)(R13*1), K1, Z30
+	VMOVUPS      (CX)(R13*1), Z30
+	VMOVUPS.Z    (CX)(R13*2), K1, Z29
 	ADDQ         R9, CX
-	VBROADCASTSS (BX), Z29
-	VFMADD231PS  Z31, Z29, Z0
-	VFMADD231PS  Z30, Z29, Z1
-	VBROADCASTSS (BX)(SI*1), Z28
-	VFMADD231PS  Z31, Z28, Z2
-	VFMADD231PS  Z30, Z28, Z3
-	VBROADCASTSS (BX)(SI*2), Z29
-	VFMADD231PS  Z31, Z29, Z4
-	VFMADD231PS  Z30, Z29, Z5
-	VBROADCASTSS (BX)(DX*1), Z28
+	VBROADCASTSS (BX), Z28
+	VFMADD231PS  Z31, Z28, Z0
+	VFMADD231PS  Z30, Z28, Z1
+	VFMADD231PS  Z29, Z28, Z2
+	VBROADCASTSS (BX)(SI*1), Z27
+	VFMADD231PS  Z31, Z27, Z3
+	VFMADD231PS  Z30, Z27, Z4
+	VFMADD231PS  Z29, Z27, Z5
+	VBROADCASTSS (BX)(SI*2), Z28
 	VFMADD231PS  Z31, Z28, Z6
 	VFMADD231PS  Z30, Z28, Z7
-	VBROADCASTSS (BX)(SI*4), Z29
-	VFMADD231PS  Z31, Z29, Z8
-	VFMADD231PS  Z30, Z29, Z9
-	VBROADCASTSS (R12), Z28
-	VFMADD231PS  Z31, Z28, Z10
-	VFMADD231PS  Z30, Z28, Z11
-	VBROADCASTSS (R12)(SI*1), Z29
-	VFMADD231PS  Z31, Z29, Z12
-	VFMADD231PS  Z30, Z29, Z13
+	VFMADD231PS  Z29, Z28, Z8
+	VBROADCASTSS (BX)(DX*1), Z27
+	VFMADD231PS  Z31, Z27, Z9
+	VFMADD231PS  Z30, Z27, Z10
+	VFMADD231PS  Z29, Z27, Z11
+	VBROADCASTSS (BX)(SI*4), Z28
+	VFMADD231PS  Z31, Z28, Z12
+	VFMADD231PS  Z30, Z28, Z13
+	VFMADD231PS  Z29, Z28, Z14
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z31, Z27, Z15
+	VFMADD231PS  Z30, Z27, Z16
+	VFMADD231PS  Z29, Z27, Z17
+	VBROADCASTSS (R12)(SI*1), Z28
+	VFMADD231PS  Z31, Z28, Z18
+	VFMADD231PS  Z30, Z28, Z19
+	VFMADD231PS  Z29, Z28, Z20
 	ADDQ         R8, BX
 	ADDQ         R8, R12
 	DECQ         R11
-	JNE          vectors_2_7_most
-	JMP          vectors_2_7_sum
+	JNE          vectors_3_7_one
+	TESTQ        AX, AX
+	JE           vectors_3_7_store
+	MOVQ         DI, R11
+	VADDPS       (R11), Z0, Z0
+	VMOVUPS      Z0, (R11)
+	VADDPS       64(R11), Z1, Z1
+	VMOVUPS      Z1, 64(R11)
+	VADDPS       128(R11), Z2, K1, Z2
+	VMOVUPS      Z2, K1, 128(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z3, Z3
+	VMOVUPS      Z3, (R11)
+	VADDPS       64(R11), Z4, Z4
+	VMOVUPS      Z4, 64(R11)
+	VADDPS       128(R11), Z5, K1, Z5
+	VMOVUPS      Z5, K1, 128(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z6, Z6
+	VMOVUPS      Z6, (R11)
+	VADDPS       64(R11), Z7, Z7
+	VMOVUPS      Z7, 64(R11)
+	VADDPS       128(R11), Z8, K1, Z8
+	VMOVUPS      Z8, K1, 128(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z9, Z9
+	VMOVUPS      Z9, (R11)
+	VADDPS       64(R11), Z10, Z10
+	VMOVUPS      Z10, 64(R11)
+	VADDPS       128(R11), Z11, K1, Z11
+	VMOVUPS      Z11, K1, 128(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z12, Z12
+	VMOVUPS      Z12, (R11)
+	VADDPS       64(R11), Z13, Z13
+	VMOVUPS      Z13, 64(R11)
+	VADDPS       128(R11), Z14, K1, Z14
+	VMOVUPS      Z14, K1, 128(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z15, Z15
+	VMOVUPS      Z15, (R11)
+	VADDPS       64(R11), Z16, Z16
+	VMOVUPS      Z16, 64(R11)
+	VADDPS       128(R11), Z17, K1, Z17
+	VMOVUPS      Z17, K1, 128(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z18, Z18
+	VMOVUPS      Z18, (R11)
+	VADDPS       64(R11), Z19, Z19
+	VMOVUPS      Z19, 64(R11)
+	VADDPS       128(R11), Z20, K1, Z20
+	VMOVUPS      Z20, K1, 128(R11)
+	JMP          vectors_3_7_stored
 
-vectors_2_7_half:
-	VMOVUPS      (CX), Z31
-	VMOVUPS.Z    (CX)(R13*1), K1, Y30
-	ADDQ         R9, CX
-	VBROADCASTSS (BX), Z29
-	VFMADD231PS  Z31, Z29, Z0
-	VFMADD231PS  Y30, Y29, Y1
-	VBROADCASTSS (BX)(SI*1), Z28
-	VFMADD231PS  Z31, Z28, Z2
-	VFMADD231PS  Y30, Y28, Y3
-	VBROADCASTSS (BX)(SI*2), Z29
-	VFMADD231PS  Z31, Z29, Z4
-	VFMADD231PS  Y30, Y29, Y5
-	VBROADCASTSS (BX)(DX*1), Z28
-	VFMADD231PS  Z31, Z28, Z6
-	VFMADD231PS  Y30, Y28, Y7
-	VBROADCASTSS (BX)(SI*4), Z29
-	VFMADD231PS  Z31, Z29, Z8
-	VFMADD231PS  Y30, Y29, Y9
-	VBROADCASTSS (R12), Z28
-	VFMADD231PS  Z31, Z28, Z10
-	VFMADD231PS  Y30, Y28, Y11
-	VBROADCASTSS (R12)(SI*1), Z29
-	VFMADD231PS  Z31, Z29, Z12
-	VFMADD231PS  Y30, Y29, Y13
-	ADDQ         R8, BX
-	ADDQ         R8, R12
-	DECQ         R11
-	JNE          vectors_2_7_half
-
-vectors_2_7_sum:
-	TESTQ   AX, AX
-	JE      vectors_2_7_store
-	MOVQ    DI, R11
-	VADDPS  (R11), Z0, Z0
-	VMOVUPS Z0, (R11)
-	VADDPS  64(R11), Z1, K1, Z1
-	VMOVUPS Z1, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z2, Z2
-	VMOVUPS Z2, (R11)
-	VADDPS  64(R11), Z3, K1, Z3
-	VMOVUPS Z3, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z4, Z4
-	VMOVUPS Z4, (R11)
-	VADDPS  64(R11), Z5, K1, Z5
-	VMOVUPS Z5, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z6, Z6
-	VMOVUPS Z6, (R11)
-	VADDPS  64(R11), Z7, K1, Z7
-	VMOVUPS Z7, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z8, Z8
-	VMOVUPS Z8, (R11)
-	VADDPS  64(R11), Z9, K1, Z9
-	VMOVUPS Z9, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z10, Z10
-	VMOVUPS Z10, (R11)
-	VADDPS  64(R11), Z11, K1, Z11
-	VMOVUPS Z11, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z12, Z12
-	VMOVUPS Z12, (R11)
-	VADDPS  64(R11), Z13, K1, Z13
-	VMOVUPS Z13, K1, 64(R11)
-	JMP     vectors_2_7_stored
-
-vectors_2_7_store:
+vectors_3_7_store:
 	MOVQ    DI, R11
 	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, K1, 64(R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z2, (R11)
-	VMOVUPS Z3, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z4, (R11)
-	VMOVUPS Z5, K1, 64(R11)
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
 	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, K1, 64(R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z8, (R11)
-	VMOVUPS Z9, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z10, (R11)
-	VMOVUPS Z11, K1, 64(R11)
+	VMOVUPS Z9, (R11)
+	VMOVUPS Z10, 64(R11)
+	VMOVUPS Z11, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
 	VMOVUPS Z12, (R11)
-	VMOVUPS Z13, K1, 64(R11)
+	VMOVUPS Z13, 64(R11)
+	VMOVUPS Z14, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z15, (R11)
+	VMOVUPS Z16, 64(R11)
+	VMOVUPS Z17, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z18, (R11)
+	VMOVUPS Z19, 64(R11)
+	VMOVUPS Z20, K1, 128(R11)
 
-vectors_2_7_stored:
+vectors_3_7_stored:
 	MOVQ   $0x00000001, AX
 	TESTQ  R10, R10
-	JNE    vectors_2_7_run
+	JNE    vectors_3_7_run
 	MOVQ   R11, DI
 	ADDQ   ldc+8(FP), DI
 	IMUL3Q $0x07, SI, AX
 	ADDQ   AX, a+16(FP)
-	JMP    vectors_2_rows
+	JMP    vectors_3_rows
 
-vectors_2_6:
+vectors_3_8:
 	MOVQ       DI, R11
 	PREFETCHT0 (R11)
 	PREFETCHT0 64(R11)
-	PREFETCHT0 127(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
 	PREFETCHT0 64(R11)
-	PREFETCHT0 127(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
 	PREFETCHT0 64(R11)
-	PREFETCHT0 127(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
 	PREFETCHT0 64(R11)
-	PREFETCHT0 127(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
 	PREFETCHT0 64(R11)
-	PREFETCHT0 127(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
 	PREFETCHT0 64(R11)
-	PREFETCHT0 127(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	MOVQ       a+16(FP), BX
 	LEAQ       (BX)(SI*4), R12
 	ADDQ       SI, R12
@@ -8954,7 +10224,7 @@ vectors_2_6:
 	MOVQ       k+80(FP), R10
 	MOVQ       add+96(FP), AX
 
-vectors_2_6_run:
+vectors_3_8_run:
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
@@ -8967,731 +10237,169 @@ vectors_2_6_run:
 	VPXORD  Z9, Z9, Z9
 	VPXORD  Z10, Z10, Z10
 	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+	VPXORD  Z18, Z18, Z18
+	VPXORD  Z19, Z19, Z19
+	VPXORD  Z20, Z20, Z20
+	VPXORD  Z21, Z21, Z21
+	VPXORD  Z22, Z22, Z22
+	VPXORD  Z23, Z23, Z23
 	MOVQ    run+88(FP), R11
 	CMPQ    R10, R11
 	CMOVQLT R10, R11
 	SUBQ    R11, R10
-	CMPQ    n+104(FP), $0x18
-	JLE     vectors_2_6_half
 
-vectors_2_6_most:
+vectors_3_8_one:
 	VMOVUPS      (CX), Z31
-	VMOVUPS.Z    (CX)(R13*1), K1, Z30
+	VMOVUPS      (CX)(R13*1), Z30
+	VMOVUPS.Z    (CX)(R13*2), K1, Z29
 	ADDQ         R9, CX
-	VBROADCASTSS (BX), Z29
-	VFMADD231PS  Z31, Z29, Z0
-	VFMADD231PS  Z30, Z29, Z1
-	VBROADCASTSS (BX)(SI*1), Z28
-	VFMADD231PS  Z31, Z28, Z2
-	VFMADD231PS  Z30, Z28, Z3
-	VBROADCASTSS (BX)(SI*2), Z29
-	VFMADD231PS  Z31, Z29, Z4
-	VFMADD231PS  Z30, Z29, Z5
-	VBROADCASTSS (BX)(DX*1), Z28
+	VBROADCASTSS (BX), Z28
+	VFMADD231PS  Z31, Z28, Z0
+	VFMADD231PS  Z30, Z28, Z1
+	VFMADD231PS  Z29, Z28, Z2
+	VBROADCASTSS (BX)(SI*1), Z27
+	VFMADD231PS  Z31, Z27, Z3
+	VFMADD231PS  Z30, Z27, Z4
+	VFMADD231PS  Z29, Z27, Z5
+	VBROADCASTSS (BX)(SI*2), Z28
 	VFMADD231PS  Z31, Z28, Z6
 	VFMADD231PS  Z30, Z28, Z7
-	VBROADCASTSS (BX)(SI*4), Z29
-	VFMADD231PS  Z31, Z29, Z8
-	VFMADD231PS  Z30, Z29, Z9
-	VBROADCASTSS (R12), Z28
-	VFMADD231PS  Z31, Z28, Z10
-	VFMADD231PS  Z30, Z28, Z11
+	VFMADD231PS  Z29, Z28, Z8
+	VBROADCASTSS (BX)(DX*1), Z27
+	VFMADD231PS  Z31, Z27, Z9
+	VFMADD231PS  Z30, Z27, Z10
+	VFMADD231PS  Z29, Z27, Z11
+	VBROADCASTSS (BX)(SI*4), Z28
+	VFMADD231PS  Z31, Z28, Z12
+	VFMADD231PS  Z30, Z28, Z13
+	VFMADD231PS  Z29, Z28, Z14
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z31, Z27, Z15
+	VFMADD231PS  Z30, Z27, Z16
+	VFMADD231PS  Z29, Z27, Z17
+	VBROADCASTSS (R12)(SI*1), Z28
+	VFMADD231PS  Z31, Z28, Z18
+	VFMADD231PS  Z30, Z28, Z19
+	VFMADD231PS  Z29, Z28, Z20
+	VBROADCASTSS (R12)(SI*2), Z27
+	VFMADD231PS  Z31, Z27, Z21
+	VFMADD231PS  Z30, Z27, Z22
+	VFMADD231PS  Z29, Z27, Z23
 	ADDQ         R8, BX
 	ADDQ         R8, R12
 	DECQ         R11
-	JNE          vectors_2_6_most
-	JMP          vectors_2_6_sum
+	JNE          vectors_3_8_one
+	TESTQ        AX, AX
+	JE           vectors_3_8_store
+	MOVQ         DI, R11
+	VADDPS       (R11), Z0, Z0
+	VMOVUPS      Z0, (R11)
+	VADDPS       64(R11), Z1, Z1
+	VMOVUPS      Z1, 64(R11)
+	VADDPS       128(R11), Z2, K1, Z2
+	VMOVUPS      Z2, K1, 128(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z3, Z3
+	VMOVUPS      Z3, (R11)
+	VADDPS       64(R11), Z4, Z4
+	VMOVUPS      Z4, 64(R11)
+	VADDPS       128(R11), Z5, K1, Z5
+	VMOVUPS      Z5, K1, 128(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z6, Z6
+	VMOVUPS      Z6, (R11)
+	VADDPS       64(R11), Z7, Z7
+	VMOVUPS      Z7, 64(R11)
+	VADDPS       128(R11), Z8, K1, Z8
+	VMOVUPS      Z8, K1, 128(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z9, Z9
+	VMOVUPS      Z9, (R11)
+	VADDPS       64(R11), Z10, Z10
+	VMOVUPS      Z10, 64(R11)
+	VADDPS       128(R11), Z11, K1, Z11
+	VMOVUPS      Z11, K1, 128(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z12, Z12
+	VMOVUPS      Z12, (R11)
+	VADDPS       64(R11), Z13, Z13
+	VMOVUPS      Z13, 64(R11)
+	VADDPS       128(R11), Z14, K1, Z14
+	VMOVUPS      Z14, K1, 128(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z15, Z15
+	VMOVUPS      Z15, (R11)
+	VADDPS       64(R11), Z16, Z16
+	VMOVUPS      Z16, 64(R11)
+	VADDPS       128(R11), Z17, K1, Z17
+	VMOVUPS      Z17, K1, 128(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z18, Z18
+	VMOVUPS      Z18, (R11)
+	VADDPS       64(R11), Z19, Z19
+	VMOVUPS      Z19, 64(R11)
+	VADDPS       128(R11), Z20, K1, Z20
+	VMOVUPS      Z20, K1, 128(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z21, Z21
+	VMOVUPS      Z21, (R11)
+	VADDPS       64(R11), Z22, Z22
+	VMOVUPS      Z22, 64(R11)
+	VADDPS       128(R11), Z23, K1, Z23
+	VMOVUPS      Z23, K1, 128(R11)
+	JMP          vectors_3_8_stored
 
-vectors_2_6_half:
-	VMOVUPS      (CX), Z31
-	VMOVUPS.Z    (CX)(R13*1), K1, Y30
-	ADDQ         R9, CX
-	VBROADCASTSS (BX), Z29
-	VFMADD231PS  Z31, Z29, Z0
-	VFMADD231PS  Y30, Y29, Y1
-	VBROADCASTSS (BX)(SI*1), Z28
-	VFMADD231PS  Z31, Z28, Z2
-	VFMADD231PS  Y30, Y28, Y3
-	VBROADCASTSS (BX)(SI*2), Z29
-	VFMADD231PS  Z31, Z29, Z4
-	VFMADD231PS  Y30, Y29, Y5
-	VBROADCASTSS (BX)(DX*1), Z28
-	VFMADD231PS  Z31, Z28, Z6
-	VFMADD231PS  Y30, Y28, Y7
-	VBROADCASTSS (BX)(SI*4), Z29
-	VFMADD231PS  Z31, Z29, Z8
-	VFMADD231PS  Y30, Y29, Y9
-	VBROADCASTSS (R12), Z28
-	VFMADD231PS  Z31, Z28, Z10
-	VFMADD231PS  Y30, Y28, Y11
-	ADDQ         R8, BX
-	ADDQ         R8, R12
-	DECQ         R11
-	JNE          vectors_2_6_half
-
-vectors_2_6_sum:
-	TESTQ   AX, AX
-	JE      vectors_2_6_store
-	MOVQ    DI, R11
-	VADDPS  (R11), Z0, Z0
-	VMOVUPS Z0, (R11)
-	VADDPS  64(R11), Z1, K1, Z1
-	VMOVUPS Z1, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z2, Z2
-	VMOVUPS Z2, (R11)
-	VADDPS  64(R11), Z3, K1, Z3
-	VMOVUPS Z3, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z4, Z4
-	VMOVUPS Z4, (R11)
-	VADDPS  64(R11), Z5, K1, Z5
-	VMOVUPS Z5, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z6, Z6
-	VMOVUPS Z6, (R11)
-	VADDPS  64(R11), Z7, K1, Z7
-	VMOVUPS Z7, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z8, Z8
-	VMOVUPS Z8, (R11)
-	VADDPS  64(R11), Z9, K1, Z9
-	VMOVUPS Z9, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z10, Z10
-	VMOVUPS Z10, (R11)
-	VADDPS  64(R11), Z11, K1, Z11
-	VMOVUPS Z11, K1, 64(R11)
-	JMP     vectors_2_6_stored
-
-vectors_2_6_store:
+vectors_3_8_store:
 	MOVQ    DI, R11
 	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, K1, 64(R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z2, (R11)
-	VMOVUPS Z3, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z4, (R11)
-	VMOVUPS Z5, K1, 64(R11)
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
 	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, K1, 64(R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z8, (R11)
-	VMOVUPS Z9, K1, 64(R11)
+	VMOVUPS Z9, (R11)
+	VMOVUPS Z10, 64(R11)
+	VMOVUPS Z11, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z10, (R11)
-	VMOVUPS Z11, K1, 64(R11)
+	VMOVUPS Z12, (R11)
+	VMOVUPS Z13, 64(R11)
+	VMOVUPS Z14, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z15, (R11)
+	VMOVUPS Z16, 64(R11)
+	VMOVUPS Z17, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z18, (R11)
+	VMOVUPS Z19, 64(R11)
+	VMOVUPS Z20, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z21, (R11)
+	VMOVUPS Z22, 64(R11)
+	VMOVUPS Z23, K1, 128(R11)
 
-vectors_2_6_stored:
+vectors_3_8_stored:
 	MOVQ   $0x00000001, AX
 	TESTQ  R10, R10
-	JNE    vectors_2_6_run
+	JNE    vectors_3_8_run
 	MOVQ   R11, DI
 	ADDQ   ldc+8(FP), DI
-	IMUL3Q $0x06, SI, AX
+	IMUL3Q $0x08, SI, AX
 	ADDQ   AX, a+16(FP)
-	JMP    vectors_2_rows
+	JMP    vectors_3_rows
 
-vectors_2_5:
-	MOVQ       DI, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 127(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 127(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 127(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 127(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 127(R11)
-	MOVQ       a+16(FP), BX
-	MOVQ       b+40(FP), CX
-	MOVQ       k+80(FP), R10
-	MOVQ       add+96(FP), AX
-
-vectors_2_5_run:
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	VPXORD  Z4, Z4, Z4
-	VPXORD  Z5, Z5, Z5
-	VPXORD  Z6, Z6, Z6
-	VPXORD  Z7, Z7, Z7
-	VPXORD  Z8, Z8, Z8
-	VPXORD  Z9, Z9, Z9
-	MOVQ    run+88(FP), R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	CMPQ    n+104(FP), $0x18
-	JLE     vectors_2_5_half
-
-vectors_2_5_most:
-	VMOVUPS      (CX), Z31
-	VMOVUPS.Z    (CX)(R13*1), K1, Z30
-	ADDQ         R9, CX
-	VBROADCASTSS (BX), Z29
-	VFMADD231PS  Z31, Z29, Z0
-	VFMADD231PS  Z30, Z29, Z1
-	VBROADCASTSS (BX)(SI*1), Z28
-	VFMADD231PS  Z31, Z28, Z2
-	VFMADD231PS  Z30, Z28, Z3
-	VBROADCASTSS (BX)(SI*2), Z29
-	VFMADD231PS  Z31, Z29, Z4
-	VFMADD231PS  Z30, Z29, Z5
-	VBROADCASTSS (BX)(DX*1), Z28
-	VFMADD231PS  Z31, Z28, Z6
-	VFMADD231PS  Z30, Z28, Z7
-	VBROADCASTSS (BX)(SI*4), Z29
-	VFMADD231PS  Z31, Z29, Z8
-	VFMADD231PS  Z30, Z29, Z9
-	ADDQ         R8, BX
-	DECQ         R11
-	JNE          vectors_2_5_most
-	JMP          vectors_2_5_sum
-
-vectors_2_5_half:
-	VMOVUPS      (CX), Z31
-	VMOVUPS.Z    (CX)(R13*1), K1, Y30
-	ADDQ         R9, CX
-	VBROADCASTSS (BX), Z29
-	VFMADD231PS  Z31, Z29, Z0
-	VFMADD231PS  Y30, Y29, Y1
-	VBROADCASTSS (BX)(SI*1), Z28
-	VFMADD231PS  Z31, Z28, Z2
-	VFMADD231PS  Y30, Y28, Y3
-	VBROADCASTSS (BX)(SI*2), Z29
-	VFMADD231PS  Z31, Z29, Z4
-	VFMADD231PS  Y30, Y29, Y5
-	VBROADCASTSS (BX)(DX*1), Z28
-	VFMADD231PS  Z31, Z28, Z6
-	VFMADD231PS  Y30, Y28, Y7
-	VBROADCASTSS (BX)(SI*4), Z29
-	VFMADD231PS  Z31, Z29, Z8
-	VFMADD231PS  Y30, Y29, Y9
-	ADDQ         R8, BX
-	DECQ         R11
-	JNE          vectors_2_5_half
-
-vectors_2_5_sum:
-	TESTQ   AX, AX
-	JE      vectors_2_5_store
-	MOVQ    DI, R11
-	VADDPS  (R11), Z0, Z0
-	VMOVUPS Z0, (R11)
-	VADDPS  64(R11), Z1, K1, Z1
-	VMOVUPS Z1, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z2, Z2
-	VMOVUPS Z2, (R11)
-	VADDPS  64(R11), Z3, K1, Z3
-	VMOVUPS Z3, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z4, Z4
-	VMOVUPS Z4, (R11)
-	VADDPS  64(R11), Z5, K1, Z5
-	VMOVUPS Z5, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z6, Z6
-	VMOVUPS Z6, (R11)
-	VADDPS  64(R11), Z7, K1, Z7
-	VMOVUPS Z7, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z8, Z8
-	VMOVUPS Z8, (R11)
-	VADDPS  64(R11), Z9, K1, Z9
-	VMOVUPS Z9, K1, 64(R11)
-	JMP     vectors_2_5_stored
-
-vectors_2_5_store:
-	MOVQ    DI, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z2, (R11)
-	VMOVUPS Z3, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z4, (R11)
-	VMOVUPS Z5, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z8, (R11)
-	VMOVUPS Z9, K1, 64(R11)
-
-vectors_2_5_stored:
-	MOVQ   $0x00000001, AX
-	TESTQ  R10, R10
-	JNE    vectors_2_5_run
-	MOVQ   R11, DI
-	ADDQ   ldc+8(FP), DI
-	IMUL3Q $0x05, SI, AX
-	ADDQ   AX, a+16(FP)
-	JMP    vectors_2_rows
-
-vectors_2_4:
-	MOVQ       DI, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 127(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 127(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 127(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 127(R11)
-	MOVQ       a+16(FP), BX
-	MOVQ       b+40(FP), CX
-	MOVQ       k+80(FP), R10
-	MOVQ       add+96(FP), AX
-
-vectors_2_4_run:
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	VPXORD  Z4, Z4, Z4
-	VPXORD  Z5, Z5, Z5
-	VPXORD  Z6, Z6, Z6
-	VPXORD  Z7, Z7, Z7
-	MOVQ    run+88(FP), R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	CMPQ    n+104(FP), $0x18
-	JLE     vectors_2_4_half
-
-vectors_2_4_most:
-	VMOVUPS      (CX), Z31
-	VMOVUPS.Z    (CX)(R13*1), K1, Z30
-	ADDQ         R9, CX
-	VBROADCASTSS (BX), Z29
-	VFMADD231PS  Z31, Z29, Z0
-	VFMADD231PS  Z30, Z29, Z1
-	VBROADCASTSS (BX)(SI*1), Z28
-	VFMADD231PS  Z31, Z28, Z2
-	VFMADD231PS  Z30, Z28, Z3
-	VBROADCASTSS (BX)(SI*2), Z29
-	VFMADD231PS  Z31, Z29, Z4
-	VFMADD231PS  Z30, Z29, Z5
-	VBROADCASTSS (BX)(DX*1), Z28
-	VFMADD231PS  Z31, Z28, Z6
-	VFMADD231PS  Z30, Z28, Z7
-	ADDQ         R8, BX
-	DECQ         R11
-	JNE          vectors_2_4_most
-	JMP          vectors_2_4_sum
-
-vectors_2_4_half:
-	VMOVUPS      (CX), Z31
-	VMOVUPS.Z    (CX)(R13*1), K1, Y30
-	ADDQ         R9, CX
-	VBROADCASTSS (BX), Z29
-	VFMADD231PS  Z31, Z29, Z0
-	VFMADD231PS  Y30, Y29, Y1
-	VBROADCASTSS (BX)(SI*1), Z28
-	VFMADD231PS  Z31, Z28, Z2
-	VFMADD231PS  Y30, Y28, Y3
-	VBROADCASTSS (BX)(SI*2), Z29
-	VFMADD231PS  Z31, Z29, Z4
-	VFMADD231PS  Y30, Y29, Y5
-	VBROADCASTSS (BX)(DX*1), Z28
-	VFMADD231PS  Z31, Z28, Z6
-	VFMADD231PS  Y30, Y28, Y7
-	ADDQ         R8, BX
-	DECQ         R11
-	JNE          vectors_2_4_half
-
-vectors_2_4_sum:
-	TESTQ   AX, AX
-	JE      vectors_2_4_store
-	MOVQ    DI, R11
-	VADDPS  (R11), Z0, Z0
-	VMOVUPS Z0, (R11)
-	VADDPS  64(R11), Z1, K1, Z1
-	VMOVUPS Z1, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z2, Z2
-	VMOVUPS Z2, (R11)
-	VADDPS  64(R11), Z3, K1, Z3
-	VMOVUPS Z3, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z4, Z4
-	VMOVUPS Z4, (R11)
-	VADDPS  64(R11), Z5, K1, Z5
-	VMOVUPS Z5, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z6, Z6
-	VMOVUPS Z6, (R11)
-	VADDPS  64(R11), Z7, K1, Z7
-	VMOVUPS Z7, K1, 64(R11)
-	JMP     vectors_2_4_stored
-
-vectors_2_4_store:
-	MOVQ    DI, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z2, (R11)
-	VMOVUPS Z3, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z4, (R11)
-	VMOVUPS Z5, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, K1, 64(R11)
-
-vectors_2_4_stored:
-	MOVQ   $0x00000001, AX
-	TESTQ  R10, R10
-	JNE    vectors_2_4_run
-	MOVQ   R11, DI
-	ADDQ   ldc+8(FP), DI
-	IMUL3Q $0x04, SI, AX
-	ADDQ   AX, a+16(FP)
-	JMP    vectors_2_rows
-
-vectors_2_3:
-	MOVQ       DI, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 127(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 127(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 127(R11)
-	MOVQ       a+16(FP), BX
-	MOVQ       b+40(FP), CX
-	MOVQ       k+80(FP), R10
-	MOVQ       add+96(FP), AX
-
-vectors_2_3_run:
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	VPXORD  Z4, Z4, Z4
-	VPXORD  Z5, Z5, Z5
-	MOVQ    run+88(FP), R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	CMPQ    n+104(FP), $0x18
-	JLE     vectors_2_3_half
-
-vectors_2_3_most:
-	VMOVUPS      (CX), Z31
-	VMOVUPS.Z    (CX)(R13*1), K1, Z30
-	ADDQ         R9, CX
-	VBROADCASTSS (BX), Z29
-	VFMADD231PS  Z31, Z29, Z0
-	VFMADD231PS  Z30, Z29, Z1
-	VBROADCASTSS (BX)(SI*1), Z28
-	VFMADD231PS  Z31, Z28, Z2
-	VFMADD231PS  Z30, Z28, Z3
-	VBROADCASTSS (BX)(SI*2), Z29
-	VFMADD231PS  Z31, Z29, Z4
-	VFMADD231PS  Z30, Z29, Z5
-	ADDQ         R8, BX
-	DECQ         R11
-	JNE          vectors_2_3_most
-	JMP          vectors_2_3_sum
-
-vectors_2_3_half:
-	VMOVUPS      (CX), Z31
-	VMOVUPS.Z    (CX)(R13*1), K1, Y30
-	ADDQ         R9, CX
-	VBROADCASTSS (BX), Z29
-	VFMADD231PS  Z31, Z29, Z0
-	VFMADD231PS  Y30, Y29, Y1
-	VBROADCASTSS (BX)(SI*1), Z28
-	VFMADD231PS  Z31, Z28, Z2
-	VFMADD231PS  Y30, Y28, Y3
-	VBROADCASTSS (BX)(SI*2), Z29
-	VFMADD231PS  Z31, Z29, Z4
-	VFMADD231PS  Y30, Y29, Y5
-	ADDQ         R8, BX
-	DECQ         R11
-	JNE          vectors_2_3_half
-
-vectors_2_3_sum:
-	TESTQ   AX, AX
-	JE      vectors_2_3_store
-	MOVQ    DI, R11
-	VADDPS  (R11), Z0, Z0
-	VMOVUPS Z0, (R11)
-	VADDPS  64(R11), Z1, K1, Z1
-	VMOVUPS Z1, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z2, Z2
-	VMOVUPS Z2, (R11)
-	VADDPS  64(R11), Z3, K1, Z3
-	VMOVUPS Z3, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z4, Z4
-	VMOVUPS Z4, (R11)
-	VADDPS  64(R11), Z5, K1, Z5
-	VMOVUPS Z5, K1, 64(R11)
-	JMP     vectors_2_3_stored
-
-vectors_2_3_store:
-	MOVQ    DI, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z2, (R11)
-	VMOVUPS Z3, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z4, (R11)
-	VMOVUPS Z5, K1, 64(R11)
-
-vectors_2_3_stored:
-	MOVQ   $0x00000001, AX
-	TESTQ  R10, R10
-	JNE    vectors_2_3_run
-	MOVQ   R11, DI
-	ADDQ   ldc+8(FP), DI
-	IMUL3Q $0x03, SI, AX
-	ADDQ   AX, a+16(FP)
-	JMP    vectors_2_rows
-
-vectors_2_2:
-	MOVQ       DI, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 127(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 127(R11)
-	MOVQ       a+16(FP), BX
-	MOVQ       b+40(FP), CX
-	MOVQ       k+80(FP), R10
-	MOVQ       add+96(FP), AX
-
-vectors_2_2_run:
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	MOVQ    run+88(FP), R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	CMPQ    n+104(FP), $0x18
-	JLE     vectors_2_2_half
-
-vectors_2_2_most:
-	VMOVUPS      (CX), Z31
-	VMOVUPS.Z    (CX)(R13*1), K1, Z30
-	ADDQ         R9, CX
-	VBROADCASTSS (BX), Z29
-	VFMADD231PS  Z31, Z29, Z0
-	VFMADD231PS  Z30, Z29, Z1
-	VBROADCASTSS (BX)(SI*1), Z28
-	VFMADD231PS  Z31, Z28, Z2
-	VFMADD231PS  Z30, Z28, Z3
-	ADDQ         R8, BX
-	DECQ         R11
-	JNE          vectors_2_2_most
-	JMP          vectors_2_2_sum
-
-vectors_2_2_half:
-	VMOVUPS      (CX), Z31
-	VMOVUPS.Z    (CX)(R13*1), K1, Y30
-	ADDQ         R9, CX
-	VBROADCASTSS (BX), Z29
-	VFMADD231PS  Z31, Z29, Z0
-	VFMADD231PS  Y30, Y29, Y1
-	VBROADCASTSS (BX)(SI*1), Z28
-	VFMADD231PS  Z31, Z28, Z2
-	VFMADD231PS  Y30, Y28, Y3
-	ADDQ         R8, BX
-	DECQ         R11
-	JNE          vectors_2_2_half
-
-vectors_2_2_sum:
-	TESTQ   AX, AX
-	JE      vectors_2_2_store
-	MOVQ    DI, R11
-	VADDPS  (R11), Z0, Z0
-	VMOVUPS Z0, (R11)
-	VADDPS  64(R11), Z1, K1, Z1
-	VMOVUPS Z1, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z2, Z2
-	VMOVUPS Z2, (R11)
-	VADDPS  64(R11), Z3, K1, Z3
-	VMOVUPS Z3, K1, 64(R11)
-	JMP     vectors_2_2_stored
-
-vectors_2_2_store:
-	MOVQ    DI, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, K1, 64(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z2, (R11)
-	VMOVUPS Z3, K1, 64(R11)
-
-vectors_2_2_stored:
-	MOVQ   $0x00000001, AX
-	TESTQ  R10, R10
-	JNE    vectors_2_2_run
-	MOVQ   R11, DI
-	ADDQ   ldc+8(FP), DI
-	IMUL3Q $0x02, SI, AX
-	ADDQ   AX, a+16(FP)
-	JMP    vectors_2_rows
-
-vectors_2_1:
-	MOVQ       DI, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 127(R11)
-	MOVQ       a+16(FP), BX
-	MOVQ       b+40(FP), CX
-	MOVQ       k+80(FP), R10
-	MOVQ       add+96(FP), AX
-
-vectors_2_1_run:
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	MOVQ    run+88(FP), R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	CMPQ    n+104(FP), $0x18
-	JLE     vectors_2_1_half
-
-vectors_2_1_most:
-	VMOVUPS      (CX), Z31
-	VMOVUPS.Z    (CX)(R13*1), K1, Z30
-	ADDQ         R9, CX
-	VBROADCASTSS (BX), Z29
-	VFMADD231PS  Z31, Z29, Z0
-	VFMADD231PS  Z30, Z29, Z1
-	ADDQ         R8, BX
-	DECQ         R11
-	JNE          vectors_2_1_most
-	JMP          vectors_2_1_sum
-
-vectors_2_1_half:
-	VMOVUPS      (CX), Z31
-	VMOVUPS.Z    (CX)(R13*1), K1, Y30
-	ADDQ         R9, CX
-	VBROADCASTSS (BX), Z29
-	VFMADD231PS  Z31, Z29, Z0
-	VFMADD231PS  Y30, Y29, Y1
-	ADDQ         R8, BX
-	DECQ         R11
-	JNE          vectors_2_1_half
-
-vectors_2_1_sum:
-	TESTQ   AX, AX
-	JE      vectors_2_1_store
-	MOVQ    DI, R11
-	VADDPS  (R11), Z0, Z0
-	VMOVUPS Z0, (R11)
-	VADDPS  64(R11), Z1, K1, Z1
-	VMOVUPS Z1, K1, 64(R11)
-	JMP     vectors_2_1_stored
-
-vectors_2_1_store:
-	MOVQ    DI, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, K1, 64(R11)
-
-vectors_2_1_stored:
-	MOVQ   $0x00000001, AX
-	TESTQ  R10, R10
-	JNE    vectors_2_1_run
-	MOVQ   R11, DI
-	ADDQ   ldc+8(FP), DI
-	IMUL3Q $0x01, SI, AX
-	ADDQ   AX, a+16(FP)
-	JMP    vectors_2_rows
-
-vectors_2_done:
-	VZEROUPPER
-	RET
-
-vectors_3:
-	SUBQ  $0x20, R11
-	MOVQ  $-1, AX
-	BZHIL R11, AX, AX
-	KMOVW AX, K1
-
-vectors_3_rows:
-	MOVQ    m+64(FP), AX
-	TESTQ   AX, AX
-	JE      vectors_3_done
-	MOVQ    height+72(FP), R11
-	CMPQ    AX, R11
-	CMOVQGT R11, AX
-	SUBQ    AX, m+64(FP)
-	CMPQ    AX, $0x05
-	JGT     vectors_3_above_5
-	CMPQ    AX, $0x03
-	JGT     vectors_3_above_3
-	CMPQ    AX, $0x02
-	JGT     vectors_3_above_2
-	CMPQ    AX, $0x01
-	JGT     vectors_3_above_1
-	JMP     vectors_3_1
-
-vectors_3_above_1:
-	JMP vectors_3_2
-
-vectors_3_above_2:
-	JMP vectors_3_3
-
-vectors_3_above_3:
-	CMPQ AX, $0x04
-	JGT  vectors_3_above_4
-	JMP  vectors_3_4
-
-vectors_3_above_4:
-	JMP vectors_3_5
-
-vectors_3_above_5:
-	CMPQ AX, $0x07
-	JGT  vectors_3_above_7
-	CMPQ AX, $0x06
-	JGT  vectors_3_above_6
-	JMP  vectors_3_6
-
-vectors_3_above_6:
-	JMP vectors_3_7
-
-vectors_3_above_7:
-	CMPQ AX, $0x08
-	JGT  vectors_3_above_8
-	JMP  vectors_3_8
-
-vectors_3_above_8:
+vectors_3_9:
 	MOVQ       DI, R11
 	PREFETCHT0 (R11)
 	PREFETCHT0 64(R11)
@@ -9776,10 +10484,8 @@ vectors_3_9_run:
 	CMPQ    R10, R11
 	CMOVQLT R10, R11
 	SUBQ    R11, R10
-	CMPQ    n+104(FP), $0x28
-	JLE     vectors_3_9_half
 
-vectors_3_9_most:
+vectors_3_9_one:
 	VMOVUPS      (CX), Z31
 	VMOVUPS      (CX)(R13*1), Z30
 	VMOVUPS.Z    (CX)(R13*2), K1, Z29
@@ -9823,122 +10529,73 @@ vectors_3_9_most:
 	ADDQ         R8, BX
 	ADDQ         R8, R12
 	DECQ         R11
-	JNE          vectors_3_9_most
-	JMP          vectors_3_9_sum
-
-vectors_3_9_half:
-	VMOVUPS      (CX), Z31
-	VMOVUPS      (CX)(R13*1), Z30
-	VMOVUPS.Z    (CX)(R13*2), K1, Y29
-	ADDQ         R9, CX
-	VBROADCASTSS (BX), Z28
-	VFMADD231PS  Z31, Z28, Z0
-	VFMADD231PS  Z30, Z28, Z1
-	VFMADD231PS  Y29, Y28, Y2
-	VBROADCASTSS (BX)(SI*1), Z27
-	VFMADD231PS  Z31, Z27, Z3
-	VFMADD231PS  Z30, Z27, Z4
-	VFMADD231PS  Y29, Y27, Y5
-	VBROADCASTSS (BX)(SI*2), Z28
-	VFMADD231PS  Z31, Z28, Z6
-	VFMADD231PS  Z30, Z28, Z7
-	VFMADD231PS  Y29, Y28, Y8
-	VBROADCASTSS (BX)(DX*1), Z27
-	VFMADD231PS  Z31, Z27, Z9
-	VFMADD231PS  Z30, Z27, Z10
-	VFMADD231PS  Y29, Y27, Y11
-	VBROADCASTSS (BX)(SI*4), Z28
-	VFMADD231PS  Z31, Z28, Z12
-	VFMADD231PS  Z30, Z28, Z13
-	VFMADD231PS  Y29, Y28, Y14
-	VBROADCASTSS (R12), Z27
-	VFMADD231PS  Z31, Z27, Z15
-	VFMADD231PS  Z30, Z27, Z16
-	VFMADD231PS  Y29, Y27, Y17
-	VBROADCASTSS (R12)(SI*1), Z28
-	VFMADD231PS  Z31, Z28, Z18
-	VFMADD231PS  Z30, Z28, Z19
-	VFMADD231PS  Y29, Y28, Y20
-	VBROADCASTSS (R12)(SI*2), Z27
-	VFMADD231PS  Z31, Z27, Z21
-	VFMADD231PS  Z30, Z27, Z22
-	VFMADD231PS  Y29, Y27, Y23
-	VBROADCASTSS (R12)(DX*1), Z28
-	VFMADD231PS  Z31, Z28, Z24
-	VFMADD231PS  Z30, Z28, Z25
-	VFMADD231PS  Y29, Y28, Y26
-	ADDQ         R8, BX
-	ADDQ         R8, R12
-	DECQ         R11
-	JNE          vectors_3_9_half
-
-vectors_3_9_sum:
-	TESTQ   AX, AX
-	JE      vectors_3_9_store
-	MOVQ    DI, R11
-	VADDPS  (R11), Z0, Z0
-	VMOVUPS Z0, (R11)
-	VADDPS  64(R11), Z1, Z1
-	VMOVUPS Z1, 64(R11)
-	VADDPS  128(R11), Z2, K1, Z2
-	VMOVUPS Z2, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z3, Z3
-	VMOVUPS Z3, (R11)
-	VADDPS  64(R11), Z4, Z4
-	VMOVUPS Z4, 64(R11)
-	VADDPS  128(R11), Z5, K1, Z5
-	VMOVUPS Z5, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z6, Z6
-	VMOVUPS Z6, (R11)
-	VADDPS  64(R11), Z7, Z7
-	VMOVUPS Z7, 64(R11)
-	VADDPS  128(R11), Z8, K1, Z8
-	VMOVUPS Z8, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z9, Z9
-	VMOVUPS Z9, (R11)
-	VADDPS  64(R11), Z10, Z10
-	VMOVUPS Z10, 64(R11)
-	VADDPS  128(R11), Z11, K1, Z11
-	VMOVUPS Z11, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z12, Z12
-	VMOVUPS Z12, (R11)
-	VADDPS  64(R11), Z13, Z13
-	VMOVUPS Z13, 64(R11)
-	VADDPS  128(R11), Z14, K1, Z14
-	VMOVUPS Z14, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z15, Z15
-	VMOVUPS Z15, (R11)
-	VADDPS  64(R11), Z16, Z16
-	VMOVUPS Z16, 64(R11)
-	VADDPS  128(R11), Z17, K1, Z17
-	VMOVUPS Z17, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z18, Z18
-	VMOVUPS Z18, (R11)
-	VADDPS  64(R11), Z19, Z19
-	VMOVUPS Z19, 64(R11)
-	VADDPS  128(R11), Z20, K1, Z20
-	VMOVUPS Z20, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z21, Z21
-	VMOVUPS Z21, (R11)
-	VADDPS  64(R11), Z22, Z22
-	VMOVUPS Z22, 64(R11)
-	VADDPS  128(R11), Z23, K1, Z23
-	VMOVUPS Z23, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z24, Z24
-	VMOVUPS Z24, (R11)
-	VADDPS  64(R11), Z25, Z25
-	VMOVUPS Z25, 64(R11)
-	VADDPS  128(R11), Z26, K1, Z26
-	VMOVUPS Z26, K1, 128(R11)
-	JMP     vectors_3_9_stored
+	JNE          vectors_3_9_one
+	TESTQ        AX, AX
+	JE           vectors_3_9_store
+	MOVQ         DI, R11
+	VADDPS       (R11), Z0, Z0
+	VMOVUPS      Z0, (R11)
+	VADDPS       64(R11), Z1, Z1
+	VMOVUPS      Z1, 64(R11)
+	VADDPS       128(R11), Z2, K1, Z2
+	VMOVUPS      Z2, K1, 128(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z3, Z3
+	VMOVUPS      Z3, (R11)
+	VADDPS       64(R11), Z4, Z4
+	VMOVUPS      Z4, 64(R11)
+	VADDPS       128(R11), Z5, K1, Z5
+	VMOVUPS      Z5, K1, 128(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z6, Z6
+	VMOVUPS      Z6, (R11)
+	VADDPS       64(R11), Z7, Z7
+	VMOVUPS      Z7, 64(R11)
+	VADDPS       128(R11), Z8, K1, Z8
+	VMOVUPS      Z8, K1, 128(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z9, Z9
+	VMOVUPS      Z9, (R11)
+	VADDPS       64(R11), Z10, Z10
+	VMOVUPS      Z10, 64(R11)
+	VADDPS       128(R11), Z11, K1, Z11
+	VMOVUPS      Z11, K1, 128(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z12, Z12
+	VMOVUPS      Z12, (R11)
+	VADDPS       64(R11), Z13, Z13
+	VMOVUPS      Z13, 64(R11)
+	VADDPS       128(R11), Z14, K1, Z14
+	VMOVUPS      Z14, K1, 128(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z15, Z15
+	VMOVUPS      Z15, (R11)
+	VADDPS       64(R11), Z16, Z16
+	VMOVUPS      Z16, 64(R11)
+	VADDPS       128(R11), Z17, K1, Z17
+	VMOVUPS      Z17, K1, 128(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z18, Z18
+	VMOVUPS      Z18, (R11)
+	VADDPS       64(R11), Z19, Z19
+	VMOVUPS      Z19, 64(R11)
+	VADDPS       128(R11), Z20, K1, Z20
+	VMOVUPS      Z20, K1, 128(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z21, Z21
+	VMOVUPS      Z21, (R11)
+	VADDPS       64(R11), Z22, Z22
+	VMOVUPS      Z22, 64(R11)
+	VADDPS       128(R11), Z23, K1, Z23
+	VMOVUPS      Z23, K1, 128(R11)
+	ADDQ         ldc+8(FP), R11
+	VADDPS       (R11), Z24, Z24
+	VMOVUPS      Z24, (R11)
+	VADDPS       64(R11), Z25, Z25
+	VMOVUPS      Z25, 64(R11)
+	VADDPS       128(R11), Z26, K1, Z26
+	VMOVUPS      Z26, K1, 128(R11)
+	JMP          vectors_3_9_stored
 
 vectors_3_9_store:
 	MOVQ    DI, R11
@@ -9988,1465 +10645,7 @@ vectors_3_9_stored:
 	ADDQ   AX, a+16(FP)
 	JMP    vectors_3_rows
 
-vectors_3_8:
-	MOVQ       DI, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 191(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 191(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 191(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 191(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 191(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 191(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 191(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 191(R11)
-	MOVQ       a+16(FP), BX
-	LEAQ       (BX)(SI*4), R12
-	ADDQ       SI, R12
-	MOVQ       b+40(FP), CX
-	MOVQ       k+80(FP), R10
-	MOVQ       add+96(FP), AX
-
-vectors_3_8_run:
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	VPXORD  Z4, Z4, Z4
-	VPXORD  Z5, Z5, Z5
-	VPXORD  Z6, Z6, Z6
-	VPXORD  Z7, Z7, Z7
-	VPXORD  Z8, Z8, Z8
-	VPXORD  Z9, Z9, Z9
-	VPXORD  Z10, Z10, Z10
-	VPXORD  Z11, Z11, Z11
-	VPXORD  Z12, Z12, Z12
-	VPXORD  Z13, Z13, Z13
-	VPXORD  Z14, Z14, Z14
-	VPXORD  Z15, Z15, Z15
-	VPXORD  Z16, Z16, Z16
-	VPXORD  Z17, Z17, Z17
-	VPXORD  Z18, Z18, Z18
-	VPXORD  Z19, Z19, Z19
-	VPXORD  Z20, Z20, Z20
-	VPXORD  Z21, Z21, Z21
-	VPXORD  Z22, Z22, Z22
-	VPXORD  Z23, Z23, Z23
-	MOVQ    run+88(FP), R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	CMPQ    n+104(FP), $0x28
-	JLE     vectors_3_8_half
-
-vectors_3_8_most:
-	VMOVUPS      (CX), Z31
-	VMOVUPS      (CX)(R13*1), Z30
-	VMOVUPS.Z    (CX)(R13*2), K1, Z29
-	ADDQ         R9, CX
-	VBROADCASTSS (BX), Z28
-	VFMADD231PS  Z31, Z28, Z0
-	VFMADD231PS  Z30, Z28, Z1
-	VFMADD231PS  Z29, Z28, Z2
-	VBROADCASTSS (BX)(SI*1), Z27
-	VFMADD231PS  Z31, Z27, Z3
-	VFMADD231PS  Z30, Z27, Z4
-	VFMADD231PS  Z29, Z27, Z5
-	VBROADCASTSS (BX)(SI*2), Z28
-	VFMADD231PS  Z31, Z28, Z6
-	VFMADD231PS  Z30, Z28, Z7
-	VFMADD231PS  Z29, Z28, Z8
-	VBROADCASTSS (BX)(DX*1), Z27
-	VFMADD231PS  Z31, Z27, Z9
-	VFMADD231PS  Z30, Z27, Z10
-	VFMADD231PS  Z29, Z27, Z11
-	VBROADCASTSS (BX)(SI*4), Z28
-	VFMADD231PS  Z31, Z28, Z12
-	VFMADD231PS  Z30, Z28, Z13
-	VFMADD231PS  Z29, Z28, Z14
-	VBROADCASTSS (R12), Z27
-	VFMADD231PS  Z31, Z27, Z15
-	VFMADD231PS  Z30, Z27, Z16
-	VFMADD231PS  Z29, Z27, Z17
-	VBROADCASTSS (R12)(SI*1), Z28
-	VFMADD231PS  Z31, Z28, Z18
-	VFMADD231PS  Z30, Z28, Z19
-	VFMADD231PS  Z29, Z28, Z20
-	VBROADCASTSS (R12)(SI*2), Z27
-	VFMADD231PS  Z31, Z27, Z21
-	VFMADD231PS  Z30, Z27, Z22
-	VFMADD231PS  Z29, Z27, Z23
-	ADDQ         R8, BX
-	ADDQ         R8, R12
-	DECQ         R11
-	JNE          vectors_3_8_most
-	JMP          vectors_3_8_sum
-
-vectors_3_8_half:
-	VMOVUPS      (CX), Z31
-	VMOVUPS      (CX)(R13*1), Z30
-	VMOVUPS.Z    (CX)(R13*2), K1, Y29
-	ADDQ         R9, CX
-	VBROADCASTSS (BX), Z28
-	VFMADD231PS  Z31, Z28, Z0
-	VFMADD231PS  Z30, Z28, Z1
-	VFMADD231PS  Y29, Y28, Y2
-	VBROADCASTSS (BX)(SI*1), Z27
-	VFMADD231PS  Z31, Z27, Z3
-	VFMADD231PS  Z30, Z27, Z4
-	VFMADD231PS  Y29, Y27, Y5
-	VBROADCASTSS (BX)(SI*2), Z28
-	VFMADD231PS  Z31, Z28, Z6
-	VFMADD231PS  Z30, Z28, Z7
-	VFMADD231PS  Y29, Y28, Y8
-	VBROADCASTSS (BX)(DX*1), Z27
-	VFMADD231PS  Z31, Z27, Z9
-	VFMADD231PS  Z30, Z27, Z10
-	VFMADD231PS  Y29, Y27, Y11
-	VBROADCASTSS (BX)(SI*4), Z28
-	VFMADD231PS  Z31, Z28, Z12
-	VFMADD231PS  Z30, Z28, Z13
-	VFMADD231PS  Y29, Y28, Y14
-	VBROADCASTSS (R12), Z27
-	VFMADD231PS  Z31, Z27, Z15
-	VFMADD231PS  Z30, Z27, Z16
-	VFMADD231PS  Y29, Y27, Y17
-	VBROADCASTSS (R12)(SI*1), Z28
-	VFMADD231PS  Z31, Z28, Z18
-	VFMADD231PS  Z30, Z28, Z19
-	VFMADD231PS  Y29, Y28, Y20
-	VBROADCASTSS (R12)(SI*2), Z27
-	VFMADD231PS  Z31, Z27, Z21
-	VFMADD231PS  Z30, Z27, Z22
-	VFMADD231PS  Y29, Y27, Y23
-	ADDQ         R8, BX
-	ADDQ         R8, R12
-	DECQ         R11
-	JNE          vectors_3_8_half
-
-vectors_3_8_sum:
-	TESTQ   AX, AX
-	JE      vectors_3_8_store
-	MOVQ    DI, R11
-	VADDPS  (R11), Z0, Z0
-	VMOVUPS Z0, (R11)
-	VADDPS  64(R11), Z1, Z1
-	VMOVUPS Z1, 64(R11)
-	VADDPS  128(R11), Z2, K1, Z2
-	VMOVUPS Z2, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z3, Z3
-	VMOVUPS Z3, (R11)
-	VADDPS  64(R11), Z4, Z4
-	VMOVUPS Z4, 64(R11)
-	VADDPS  128(R11), Z5, K1, Z5
-	VMOVUPS Z5, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z6, Z6
-	VMOVUPS Z6, (R11)
-	VADDPS  64(R11), Z7, Z7
-	VMOVUPS Z7, 64(R11)
-	VADDPS  128(R11), Z8, K1, Z8
-	VMOVUPS Z8, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z9, Z9
-	VMOVUPS Z9, (R11)
-	VADDPS  64(R11), Z10, Z10
-	VMOVUPS Z10, 64(R11)
-	VADDPS  128(R11), Z11, K1, Z11
-	VMOVUPS Z11, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z12, Z12
-	VMOVUPS Z12, (R11)
-	VADDPS  64(R11), Z13, Z13
-	VMOVUPS Z13, 64(R11)
-	VADDPS  128(R11), Z14, K1, Z14
-	VMOVUPS Z14, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z15, Z15
-	VMOVUPS Z15, (R11)
-	VADDPS  64(R11), Z16, Z16
-	VMOVUPS Z16, 64(R11)
-	VADDPS  128(R11), Z17, K1, Z17
-	VMOVUPS Z17, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z18, Z18
-	VMOVUPS Z18, (R11)
-	VADDPS  64(R11), Z19, Z19
-	VMOVUPS Z19, 64(R11)
-	VADDPS  128(R11), Z20, K1, Z20
-	VMOVUPS Z20, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z21, Z21
-	VMOVUPS Z21, (R11)
-	VADDPS  64(R11), Z22, Z22
-	VMOVUPS Z22, 64(R11)
-	VADDPS  128(R11), Z23, K1, Z23
-	VMOVUPS Z23, K1, 128(R11)
-	JMP     vectors_3_8_stored
-
-vectors_3_8_store:
-	MOVQ    DI, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	VMOVUPS Z8, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z9, (R11)
-	VMOVUPS Z10, 64(R11)
-	VMOVUPS Z11, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z12, (R11)
-	VMOVUPS Z13, 64(R11)
-	VMOVUPS Z14, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z15, (R11)
-	VMOVUPS Z16, 64(R11)
-	VMOVUPS Z17, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z18, (R11)
-	VMOVUPS Z19, 64(R11)
-	VMOVUPS Z20, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z21, (R11)
-	VMOVUPS Z22, 64(R11)
-	VMOVUPS Z23, K1, 128(R11)
-
-vectors_3_8_stored:
-	MOVQ   $0x00000001, AX
-	TESTQ  R10, R10
-	JNE    vectors_3_8_run
-	MOVQ   R11, DI
-	ADDQ   ldc+8(FP), DI
-	IMUL3Q $0x08, SI, AX
-	ADDQ   AX, a+16(FP)
-	JMP    vectors_3_rows
-
-vectors_3_7:
-	MOVQ       DI, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 191(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 191(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 191(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 191(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 191(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 191(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 191(R11)
-	MOVQ       a+16(FP), BX
-	LEAQ       (BX)(SI*4), R12
-	ADDQ       SI, R12
-	MOVQ       b+40(FP), CX
-	MOVQ       k+80(FP), R10
-	MOVQ       add+96(FP), AX
-
-vectors_3_7_run:
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	VPXORD  Z4, Z4, Z4
-	VPXORD  Z5, Z5, Z5
-	VPXORD  Z6, Z6, Z6
-	VPXORD  Z7, Z7, Z7
-	VPXORD  Z8, Z8, Z8
-	VPXORD  Z9, Z9, Z9
-	VPXORD  Z10, Z10, Z10
-	VPXORD  Z11, Z11, Z11
-	VPXORD  Z12, Z12, Z12
-	VPXORD  Z13, Z13, Z13
-	VPXORD  Z14, Z14, Z14
-	VPXORD  Z15, Z15, Z15
-	VPXORD  Z16, Z16, Z16
-	VPXORD  Z17, Z17, Z17
-	VPXORD  Z18, Z18, Z18
-	VPXORD  Z19, Z19, Z19
-	VPXORD  Z20, Z20, Z20
-	MOVQ    run+88(FP), R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	CMPQ    n+104(FP), $0x28
-	JLE     vectors_3_7_half
-
-vectors_3_7_most:
-	VMOVUPS      (CX), Z31
-	VMOVUPS      (CX)(R13*1), Z30
-	VMOVUPS.Z    (CX)(R13*2), K1, Z29
-	ADDQ         R9, CX
-	VBROADCASTSS (BX), Z28
-	VFMADD231PS  Z31, Z28, Z0
-	VFMADD231PS  Z30, Z28, Z1
-	VFMADD231PS  Z29, Z28, Z2
-	VBROADCASTSS (BX)(SI*1), Z27
-	VFMADD231PS  Z31, Z27, Z3
-	VFMADD231PS  Z30, Z27, Z4
-	VFMADD231PS  Z29, Z27, Z5
-	VBROADCASTSS (BX)(SI*2), Z28
-	VFMADD231PS  Z31, Z28, Z6
-	VFMADD231PS  Z30, Z28, Z7
-	VFMADD231PS  Z29, Z28, Z8
-	VBROADCASTSS (BX)(DX*1), Z27
-	VFMADD231PS  Z31, Z27, Z9
-	VFMADD231PS  Z30, Z27, Z10
-	VFMADD231PS  Z29, Z27, Z11
-	VBROADCASTSS (BX)(SI*4), Z28
-	VFMADD231PS  Z31, Z28, Z12
-	VFMADD231PS  Z30, Z28, Z13
-	VFMADD231PS  Z29, Z28, Z14
-	VBROADCASTSS (R12), Z27
-	VFMADD231PS  Z31, Z27, Z15
-	VFMADD231PS  Z30, Z27, Z16
-	VFMADD231PS  Z29, Z27, Z17
-	VBROADCASTSS (R12)(SI*1), Z28
-	VFMADD231PS  Z31, Z28, Z18
-	VFMADD231PS  Z30, Z28, Z19
-	VFMADD231PS  Z29, Z28, Z20
-	ADDQ         R8, BX
-	ADDQ         R8, R12
-	DECQ         R11
-	JNE          vectors_3_7_most
-	JMP          vectors_3_7_sum
-
-vectors_3_7_half:
-	VMOVUPS      (CX), Z31
-	VMOVUPS      (CX)(R13*1), Z30
-	VMOVUPS.Z    (CX)(R13*2), K1, Y29
-	ADDQ         R9, CX
-	VBROADCASTSS (BX), Z28
-	VFMADD231PS  Z31, Z28, Z0
-	VFMADD231PS  Z30, Z28, Z1
-	VFMADD231PS  Y29, Y28, Y2
-	VBROADCASTSS (BX)(SI*1), Z27
-	VFMADD231PS  Z31, Z27, Z3
-	VFMADD231PS  Z30, Z27, Z4
-	VFMADD231PS  Y29, Y27, Y5
-	VBROADCASTSS (BX)(SI*2), Z28
-	VFMADD231PS  Z31, Z28, Z6
-	VFMADD231PS  Z30, Z28, Z7
-	VFMADD231PS  Y29, Y28, Y8
-	VBROADCASTSS (BX)(DX*1), Z27
-	VFMADD231PS  Z31, Z27, Z9
-	VFMADD231PS  Z30, Z27, Z10
-	VFMADD231PS  Y29, Y27, Y11
-	VBROADCASTSS (BX)(SI*4), Z28
-	VFMADD231PS  Z31, Z28, Z12
-	VFMADD231PS  Z30, Z28, Z13
-	VFMADD231PS  Y29, Y28, Y14
-	VBROADCASTSS (R12), Z27
-	VFMADD231PS  Z31, Z27, Z15
-	VFMADD231PS  Z30, Z27, Z16
-	VFMADD231PS  Y29, Y27, Y17
-	VBROADCASTSS (R12)(SI*1), Z28
-	VFMADD231PS  Z31, Z28, Z18
-	VFMADD231PS  Z30, Z28, Z19
-	VFMADD231PS  Y29, Y28, Y20
-	ADDQ         R8, BX
-	ADDQ         R8, R12
-	DECQ         R11
-	JNE          vectors_3_7_half
-
-vectors_3_7_sum:
-	TESTQ   AX, AX
-	JE      vectors_3_7_store
-	MOVQ    DI, R11
-	VADDPS  (R11), Z0, Z0
-	VMOVUPS Z0, (R11)
-	VADDPS  64(R11), Z1, Z1
-	VMOVUPS Z1, 64(R11)
-	VADDPS  128(R11), Z2, K1, Z2
-	VMOVUPS Z2, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z3, Z3
-	VMOVUPS Z3, (R11)
-	VADDPS  64(R11), Z4, Z4
-	VMOVUPS Z4, 64(R11)
-	VADDPS  128(R11), Z5, K1, Z5
-	VMOVUPS Z5, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z6, Z6
-	VMOVUPS Z6, (R11)
-	VADDPS  64(R11), Z7, Z7
-	VMOVUPS Z7, 64(R11)
-	VADDPS  128(R11), Z8, K1, Z8
-	VMOVUPS Z8, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z9, Z9
-	VMOVUPS Z9, (R11)
-	VADDPS  64(R11), Z10, Z10
-	VMOVUPS Z10, 64(R11)
-	VADDPS  128(R11), Z11, K1, Z11
-	VMOVUPS Z11, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z12, Z12
-	VMOVUPS Z12, (R11)
-	VADDPS  64(R11), Z13, Z13
-	VMOVUPS Z13, 64(R11)
-	VADDPS  128(R11), Z14, K1, Z14
-	VMOVUPS Z14, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z15, Z15
-	VMOVUPS Z15, (R11)
-	VADDPS  64(R11), Z16, Z16
-	VMOVUPS Z16, 64(R11)
-	VADDPS  128(R11), Z17, K1, Z17
-	VMOVUPS Z17, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z18, Z18
-	VMOVUPS Z18, (R11)
-	VADDPS  64(R11), Z19, Z19
-	VMOVUPS Z19, 64(R11)
-	VADDPS  128(R11), Z20, K1, Z20
-	VMOVUPS Z20, K1, 128(R11)
-	JMP     vectors_3_7_stored
-
-vectors_3_7_store:
-	MOVQ    DI, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	VMOVUPS Z8, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z9, (R11)
-	VMOVUPS Z10, 64(R11)
-	VMOVUPS Z11, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z12, (R11)
-	VMOVUPS Z13, 64(R11)
-	VMOVUPS Z14, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z15, (R11)
-	VMOVUPS Z16, 64(R11)
-	VMOVUPS Z17, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z18, (R11)
-	VMOVUPS Z19, 64(R11)
-	VMOVUPS Z20, K1, 128(R11)
-
-vectors_3_7_stored:
-	MOVQ   $0x00000001, AX
-	TESTQ  R10, R10
-	JNE    vectors_3_7_run
-	MOVQ   R11, DI
-	ADDQ   ldc+8(FP), DI
-	IMUL3Q $0x07, SI, AX
-	ADDQ   AX, a+16(FP)
-	JMP    vectors_3_rows
-
-vectors_3_6:
-	MOVQ       DI, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 191(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 191(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 191(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 191(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 191(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 191(R11)
-	MOVQ       a+16(FP), BX
-	LEAQ       (BX)(SI*4), R12
-	ADDQ       SI, R12
-	MOVQ       b+40(FP), CX
-	MOVQ       k+80(FP), R10
-	MOVQ       add+96(FP), AX
-
-vectors_3_6_run:
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	VPXORD  Z4, Z4, Z4
-	VPXORD  Z5, Z5, Z5
-	VPXORD  Z6, Z6, Z6
-	VPXORD  Z7, Z7, Z7
-	VPXORD  Z8, Z8, Z8
-	VPXORD  Z9, Z9, Z9
-	VPXORD  Z10, Z10, Z10
-	VPXORD  Z11, Z11, Z11
-	VPXORD  Z12, Z12, Z12
-	VPXORD  Z13, Z13, Z13
-	VPXORD  Z14, Z14, Z14
-	VPXORD  Z15, Z15, Z15
-	VPXORD  Z16, Z16, Z16
-	VPXORD  Z17, Z17, Z17
-	MOVQ    run+88(FP), R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	CMPQ    n+104(FP), $0x28
-	JLE     vectors_3_6_half
-
-vectors_3_6_most:
-	VMOVUPS      (CX), Z31
-	VMOVUPS      (CX)(R13*1), Z30
-	VMOVUPS.Z    (CX)(R13*2), K1, Z29
-	ADDQ         R9, CX
-	VBROADCASTSS (BX), Z28
-	VFMADD231PS  Z31, Z28, Z0
-	VFMADD231PS  Z30, Z28, Z1
-	VFMADD231PS  Z29, Z28, Z2
-	VBROADCASTSS (BX)(SI*1), Z27
-	VFMADD231PS  Z31, Z27, Z3
-	VFMADD231PS  Z30, Z27, Z4
-	VFMADD231PS  Z29, Z27, Z5
-	VBROADCASTSS (BX)(SI*2), Z28
-	VFMADD231PS  Z31, Z28, Z6
-	VFMADD231PS  Z30, Z28, Z7
-	VFMADD231PS  Z29, Z28, Z8
-	VBROADCASTSS (BX)(DX*1), Z27
-	VFMADD231PS  Z31, Z27, Z9
-	VFMADD231PS  Z30, Z27, Z10
-	VFMADD231PS  Z29, Z27, Z11
-	VBROADCASTSS (BX)(SI*4), Z28
-	VFMADD231PS  Z31, Z28, Z12
-	VFMADD231PS  Z30, Z28, Z13
-	VFMADD231PS  Z29, Z28, Z14
-	VBROADCASTSS (R12), Z27
-	VFMADD231PS  Z31, Z27, Z15
-	VFMADD231PS  Z30, Z27, Z16
-	VFMADD231PS  Z29, Z27, Z17
-	ADDQ         R8, BX
-	ADDQ         R8, R12
-	DECQ         R11
-	JNE          vectors_3_6_most
-	JMP          vectors_3_6_sum
-
-vectors_3_6_half:
-	VMOVUPS      (CX), Z31
-	VMOVUPS      (CX)(R13*1), Z30
-	VMOVUPS.Z    (CX)(R13*2), K1, Y29
-	ADDQ         R9, CX
-	VBROADCASTSS (BX), Z28
-	VFMADD231PS  Z31, Z28, Z0
-	VFMADD231PS  Z30, Z28, Z1
-	VFMADD231PS  Y29, Y28, Y2
-	VBROADCASTSS (BX)(SI*1), Z27
-	VFMADD231PS  Z31, Z27, Z3
-	VFMADD231PS  Z30, Z27, Z4
-	VFMADD231PS  Y29, Y27, Y5
-	VBROADCASTSS (BX)(SI*2), Z28
-	VFMADD231PS  Z31, Z28, Z6
-	VFMADD231PS  Z30, Z28, Z7
-	VFMADD231PS  Y29, Y28, Y8
-	VBROADCASTSS (BX)(DX*1), Z27
-	VFMADD231PS  Z31, Z27, Z9
-	VFMADD231PS  Z30, Z27, Z10
-	VFMADD231PS  Y29, Y27, Y11
-	VBROADCASTSS (BX)(SI*4), Z28
-	VFMADD231PS  Z31, Z28, Z12
-	VFMADD231PS  Z30, Z28, Z13
-	VFMADD231PS  Y29, Y28, Y14
-	VBROADCASTSS (R12), Z27
-	VFMADD231PS  Z31, Z27, Z15
-	VFMADD231PS  Z30, Z27, Z16
-	VFMADD231PS  Y29, Y27, Y17
-	ADDQ         R8, BX
-	ADDQ         R8, R12
-	DECQ         R11
-	JNE          vectors_3_6_half
-
-vectors_3_6_sum:
-	TESTQ   AX, AX
-	JE      vectors_3_6_store
-	MOVQ    DI, R11
-	VADDPS  (R11), Z0, Z0
-	VMOVUPS Z0, (R11)
-	VADDPS  64(R11), Z1, Z1
-	VMOVUPS Z1, 64(R11)
-	VADDPS  128(R11), Z2, K1, Z2
-	VMOVUPS Z2, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z3, Z3
-	VMOVUPS Z3, (R11)
-	VADDPS  64(R11), Z4, Z4
-	VMOVUPS Z4, 64(R11)
-	VADDPS  128(R11), Z5, K1, Z5
-	VMOVUPS Z5, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z6, Z6
-	VMOVUPS Z6, (R11)
-	VADDPS  64(R11), Z7, Z7
-	VMOVUPS Z7, 64(R11)
-	VADDPS  128(R11), Z8, K1, Z8
-	VMOVUPS Z8, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z9, Z9
-	VMOVUPS Z9, (R11)
-	VADDPS  64(R11), Z10, Z10
-	VMOVUPS Z10, 64(R11)
-	VADDPS  128(R11), Z11, K1, Z11
-	VMOVUPS Z11, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z12, Z12
-	VMOVUPS Z12, (R11)
-	VADDPS  64(R11), Z13, Z13
-	VMOVUPS Z13, 64(R11)
-	VADDPS  128(R11), Z14, K1, Z14
-	VMOVUPS Z14, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z15, Z15
-	VMOVUPS Z15, (R11)
-	VADDPS  64(R11), Z16, Z16
-	VMOVUPS Z16, 64(R11)
-	VADDPS  128(R11), Z17, K1, Z17
-	VMOVUPS Z17, K1, 128(R11)
-	JMP     vectors_3_6_stored
-
-vectors_3_6_store:
-	MOVQ    DI, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	VMOVUPS Z8, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z9, (R11)
-	VMOVUPS Z10, 64(R11)
-	VMOVUPS Z11, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z12, (R11)
-	VMOVUPS Z13, 64(R11)
-	VMOVUPS Z14, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z15, (R11)
-	VMOVUPS Z16, 64(R11)
-	VMOVUPS Z17, K1, 128(R11)
-
-vectors_3_6_stored:
-	MOVQ   $0x00000001, AX
-	TESTQ  R10, R10
-	JNE    vectors_3_6_run
-	MOVQ   R11, DI
-	ADDQ   ldc+8(FP), DI
-	IMUL3Q $0x06, SI, AX
-	ADDQ   AX, a+16(FP)
-	JMP    vectors_3_rows
-
-vectors_3_5:
-	MOVQ       DI, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 191(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 191(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 191(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 191(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 191(R11)
-	MOVQ       a+16(FP), BX
-	MOVQ       b+40(FP), CX
-	MOVQ       k+80(FP), R10
-	MOVQ       add+96(FP), AX
-
-vectors_3_5_run:
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	VPXORD  Z4, Z4, Z4
-	VPXORD  Z5, Z5, Z5
-	VPXORD  Z6, Z6, Z6
-	VPXORD  Z7, Z7, Z7
-	VPXORD  Z8, Z8, Z8
-	VPXORD  Z9, Z9, Z9
-	VPXORD  Z10, Z10, Z10
-	VPXORD  Z11, Z11, Z11
-	VPXORD  Z12, Z12, Z12
-	VPXORD  Z13, Z13, Z13
-	VPXORD  Z14, Z14, Z14
-	MOVQ    run+88(FP), R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	CMPQ    n+104(FP), $0x28
-	JLE     vectors_3_5_half
-
-vectors_3_5_most:
-	VMOVUPS      (CX), Z31
-	VMOVUPS      (CX)(R13*1), Z30
-	VMOVUPS.Z    (CX)(R13*2), K1, Z29
-	ADDQ         R9, CX
-	VBROADCASTSS (BX), Z28
-	VFMADD231PS  Z31, Z28, Z0
-	VFMADD231PS  Z30, Z28, Z1
-	VFMADD231PS  Z29, Z28, Z2
-	VBROADCASTSS (BX)(SI*1), Z27
-	VFMADD231PS  Z31, Z27, Z3
-	VFMADD231PS  Z30, Z27, Z4
-	VFMADD231PS  Z29, Z27, Z5
-	VBROADCASTSS (BX)(SI*2), Z28
-	VFMADD231PS  Z31, Z28, Z6
-	VFMADD231PS  Z30, Z28, Z7
-	VFMADD231PS  Z29, Z28, Z8
-	VBROADCASTSS (BX)(DX*1), Z27
-	VFMADD231PS  Z31, Z27, Z9
-	VFMADD231PS  Z30, Z27, Z10
-	VFMADD231PS  Z29, Z27, Z11
-	VBROADCASTSS (BX)(SI*4), Z28
-	VFMADD231PS  Z31, Z28, Z12
-	VFMADD231PS  Z30, Z28, Z13
-	VFMADD231PS  Z29, Z28, Z14
-	ADDQ         R8, BX
-	DECQ         R11
-	JNE          vectors_3_5_most
-	JMP          vectors_3_5_sum
-
-vectors_3_5_half:
-	VMOVUPS      (CX), Z31
-	VMOVUPS      (CX)(R13*1), Z30
-	VMOVUPS.Z    (CX)(R13*2), K1, Y29
-	ADDQ         R9, CX
-	VBROADCASTSS (BX), Z28
-	VFMADD231PS  Z31, Z28, Z0
-	VFMADD231PS  Z30, Z28, Z1
-	VFMADD231PS  Y29, Y28, Y2
-	VBROADCASTSS (BX)(SI*1), Z27
-	VFMADD231PS  Z31, Z27, Z3
-	VFMADD231PS  Z30, Z27, Z4
-	VFMADD231PS  Y29, Y27, Y5
-	VBROADCASTSS (BX)(SI*2), Z28
-	VFMADD231PS  Z31, Z28, Z6
-	VFMADD231PS  Z30, Z28, Z7
-	VFMADD231PS  Y29, Y28, Y8
-	VBROADCASTSS (BX)(DX*1), Z27
-	VFMADD231PS  Z31, Z27, Z9
-	VFMADD231PS  Z30, Z27, Z10
-	VFMADD231PS  Y29, Y27, Y11
-	VBROADCASTSS (BX)(SI*4), Z28
-	VFMADD231PS  Z31, Z28, Z12
-	VFMADD231PS  Z30, Z28, Z13
-	VFMADD231PS  Y29, Y28, Y14
-	ADDQ         R8, BX
-	DECQ         R11
-	JNE          vectors_3_5_half
-
-vectors_3_5_sum:
-	TESTQ   AX, AX
-	JE      vectors_3_5_store
-	MOVQ    DI, R11
-	VADDPS  (R11), Z0, Z0
-	VMOVUPS Z0, (R11)
-	VADDPS  64(R11), Z1, Z1
-	VMOVUPS Z1, 64(R11)
-	VADDPS  128(R11), Z2, K1, Z2
-	VMOVUPS Z2, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z3, Z3
-	VMOVUPS Z3, (R11)
-	VADDPS  64(R11), Z4, Z4
-	VMOVUPS Z4, 64(R11)
-	VADDPS  128(R11), Z5, K1, Z5
-	VMOVUPS Z5, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z6, Z6
-	VMOVUPS Z6, (R11)
-	VADDPS  64(R11), Z7, Z7
-	VMOVUPS Z7, 64(R11)
-	VADDPS  128(R11), Z8, K1, Z8
-	VMOVUPS Z8, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z9, Z9
-	VMOVUPS Z9, (R11)
-	VADDPS  64(R11), Z10, Z10
-	VMOVUPS Z10, 64(R11)
-	VADDPS  128(R11), Z11, K1, Z11
-	VMOVUPS Z11, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z12, Z12
-	VMOVUPS Z12, (R11)
-	VADDPS  64(R11), Z13, Z13
-	VMOVUPS Z13, 64(R11)
-	VADDPS  128(R11), Z14, K1, Z14
-	VMOVUPS Z14, K1, 128(R11)
-	JMP     vectors_3_5_stored
-
-vectors_3_5_store:
-	MOVQ    DI, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	VMOVUPS Z8, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z9, (R11)
-	VMOVUPS Z10, 64(R11)
-	VMOVUPS Z11, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z12, (R11)
-	VMOVUPS Z13, 64(R11)
-	VMOVUPS Z14, K1, 128(R11)
-
-vectors_3_5_stored:
-	MOVQ   $0x00000001, AX
-	TESTQ  R10, R10
-	JNE    vectors_3_5_run
-	MOVQ   R11, DI
-	ADDQ   ldc+8(FP), DI
-	IMUL3Q $0x05, SI, AX
-	ADDQ   AX, a+16(FP)
-	JMP    vectors_3_rows
-
-vectors_3_4:
-	MOVQ       DI, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 191(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 191(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 191(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 191(R11)
-	MOVQ       a+16(FP), BX
-	MOVQ       b+40(FP), CX
-	MOVQ       k+80(FP), R10
-	MOVQ       add+96(FP), AX
-
-vectors_3_4_run:
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	VPXORD  Z4, Z4, Z4
-	VPXORD  Z5, Z5, Z5
-	VPXORD  Z6, Z6, Z6
-	VPXORD  Z7, Z7, Z7
-	VPXORD  Z8, Z8, Z8
-	VPXORD  Z9, Z9, Z9
-	VPXORD  Z10, Z10, Z10
-	VPXORD  Z11, Z11, Z11
-	MOVQ    run+88(FP), R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	CMPQ    n+104(FP), $0x28
-	JLE     vectors_3_4_half
-
-vectors_3_4_most:
-	VMOVUPS      (CX), Z31
-	VMOVUPS      (CX)(R13*1), Z30
-	VMOVUPS.Z    (CX)(R13*2), K1, Z29
-	ADDQ         R9, CX
-	VBROADCASTSS (BX), Z28
-	VFMADD231PS  Z31, Z28, Z0
-	VFMADD231PS  Z30, Z28, Z1
-	VFMADD231PS  Z29, Z28, Z2
-	VBROADCASTSS (BX)(SI*1), Z27
-	VFMADD231PS  Z31, Z27, Z3
-	VFMADD231PS  Z30, Z27, Z4
-	VFMADD231PS  Z29, Z27, Z5
-	VBROADCASTSS (BX)(SI*2), Z28
-	VFMADD231PS  Z31, Z28, Z6
-	VFMADD231PS  Z30, Z28, Z7
-	VFMADD231PS  Z29, Z28, Z8
-	VBROADCASTSS (BX)(DX*1), Z27
-	VFMADD231PS  Z31, Z27, Z9
-	VFMADD231PS  Z30, Z27, Z10
-	VFMADD231PS  Z29, Z27, Z11
-	ADDQ         R8, BX
-	DECQ         R11
-	JNE          vectors_3_4_most
-	JMP          vectors_3_4_sum
-
-vectors_3_4_half:
-	VMOVUPS      (CX), Z31
-	VMOVUPS      (CX)(R13*1), Z30
-	VMOVUPS.Z    (CX)(R13*2), K1, Y29
-	ADDQ         R9, CX
-	VBROADCASTSS (BX), Z28
-	VFMADD231PS  Z31, Z28, Z0
-	VFMADD231PS  Z30, Z28, Z1
-	VFMADD231PS  Y29, Y28, Y2
-	VBROADCASTSS (BX)(SI*1), Z27
-	VFMADD231PS  Z31, Z27, Z3
-	VFMADD231PS  Z30, Z27, Z4
-	VFMADD231PS  Y29, Y27, Y5
-	VBROADCASTSS (BX)(SI*2), Z28
-	VFMADD231PS  Z31, Z28, Z6
-	VFMADD231PS  Z30, Z28, Z7
-	VFMADD231PS  Y29, Y28, Y8
-	VBROADCASTSS (BX)(DX*1), Z27
-	VFMADD231PS  Z31, Z27, Z9
-	VFMADD231PS  Z30, Z27, Z10
-	VFMADD231PS  Y29, Y27, Y11
-	ADDQ         R8, BX
-	DECQ         R11
-	JNE          vectors_3_4_half
-
-vectors_3_4_sum:
-	TESTQ   AX, AX
-	JE      vectors_3_4_store
-	MOVQ    DI, R11
-	VADDPS  (R11), Z0, Z0
-	VMOVUPS Z0, (R11)
-	VADDPS  64(R11), Z1, Z1
-	VMOVUPS Z1, 64(R11)
-	VADDPS  128(R11), Z2, K1, Z2
-	VMOVUPS Z2, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z3, Z3
-	VMOVUPS Z3, (R11)
-	VADDPS  64(R11), Z4, Z4
-	VMOVUPS Z4, 64(R11)
-	VADDPS  128(R11), Z5, K1, Z5
-	VMOVUPS Z5, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z6, Z6
-	VMOVUPS Z6, (R11)
-	VADDPS  64(R11), Z7, Z7
-	VMOVUPS Z7, 64(R11)
-	VADDPS  128(R11), Z8, K1, Z8
-	VMOVUPS Z8, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z9, Z9
-	VMOVUPS Z9, (R11)
-	VADDPS  64(R11), Z10, Z10
-	VMOVUPS Z10, 64(R11)
-	VADDPS  128(R11), Z11, K1, Z11
-	VMOVUPS Z11, K1, 128(R11)
-	JMP     vectors_3_4_stored
-
-vectors_3_4_store:
-	MOVQ    DI, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	VMOVUPS Z8, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z9, (R11)
-	VMOVUPS Z10, 64(R11)
-	VMOVUPS Z11, K1, 128(R11)
-
-vectors_3_4_stored:
-	MOVQ   $0x00000001, AX
-	TESTQ  R10, R10
-	JNE    vectors_3_4_run
-	MOVQ   R11, DI
-	ADDQ   ldc+8(FP), DI
-	IMUL3Q $0x04, SI, AX
-	ADDQ   AX, a+16(FP)
-	JMP    vectors_3_rows
-
-vectors_3_3:
-	MOVQ       DI, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 191(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 191(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 191(R11)
-	MOVQ       a+16(FP), BX
-	MOVQ       b+40(FP), CX
-	MOVQ       k+80(FP), R10
-	MOVQ       add+96(FP), AX
-
-vectors_3_3_run:
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	VPXORD  Z4, Z4, Z4
-	VPXORD  Z5, Z5, Z5
-	VPXORD  Z6, Z6, Z6
-	VPXORD  Z7, Z7, Z7
-	VPXORD  Z8, Z8, Z8
-	MOVQ    run+88(FP), R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	CMPQ    n+104(FP), $0x28
-	JLE     vectors_3_3_half
-
-vectors_3_3_most:
-	VMOVUPS      (CX), Z31
-	VMOVUPS      (CX)(R13*1), Z30
-	VMOVUPS.Z    (CX)(R13*2), K1, Z29
-	ADDQ         R9, CX
-	VBROADCASTSS (BX), Z28
-	VFMADD231PS  Z31, Z28, Z0
-	VFMADD231PS  Z30, Z28, Z1
-	VFMADD231PS  Z29, Z28, Z2
-	VBROADCASTSS (BX)(SI*1), Z27
-	VFMADD231PS  Z31, Z27, Z3
-	VFMADD231PS  Z30, Z27, Z4
-	VFMADD231PS  Z29, Z27, Z5
-	VBROADCASTSS (BX)(SI*2), Z28
-	VFMADD231PS  Z31, Z28, Z6
-	VFMADD231PS  Z30, Z28, Z7
-	VFMADD231PS  Z29, Z28, Z8
-	ADDQ         R8, BX
-	DECQ         R11
-	JNE          vectors_3_3_most
-	JMP          vectors_3_3_sum
-
-vectors_3_3_half:
-	VMOVUPS      (CX), Z31
-	VMOVUPS      (CX)(R13*1), Z30
-	VMOVUPS.Z    (CX)(R13*2), K1, Y29
-	ADDQ         R9, CX
-	VBROADCASTSS (BX), Z28
-	VFMADD231PS  Z31, Z28, Z0
-	VFMADD231PS  Z30, Z28, Z1
-	VFMADD231PS  Y29, Y28, Y2
-	VBROADCASTSS (BX)(SI*1), Z27
-	VFMADD231PS  Z31, Z27, Z3
-	VFMADD231PS  Z30, Z27, Z4
-	VFMADD231PS  Y29, Y27, Y5
-	VBROADCASTSS (BX)(SI*2), Z28
-	VFMADD231PS  Z31, Z28, Z6
-	VFMADD231PS  Z30, Z28, Z7
-	VFMADD231PS  Y29, Y28, Y8
-	ADDQ         R8, BX
-	DECQ         R11
-	JNE          vectors_3_3_half
-
-vectors_3_3_sum:
-	TESTQ   AX, AX
-	JE      vectors_3_3_store
-	MOVQ    DI, R11
-	VADDPS  (R11), Z0, Z0
-	VMOVUPS Z0, (R11)
-	VADDPS  64(R11), Z1, Z1
-	VMOVUPS Z1, 64(R11)
-	VADDPS  128(R11), Z2, K1, Z2
-	VMOVUPS Z2, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z3, Z3
-	VMOVUPS Z3, (R11)
-	VADDPS  64(R11), Z4, Z4
-	VMOVUPS Z4, 64(R11)
-	VADDPS  128(R11), Z5, K1, Z5
-	VMOVUPS Z5, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z6, Z6
-	VMOVUPS Z6, (R11)
-	VADDPS  64(R11), Z7, Z7
-	VMOVUPS Z7, 64(R11)
-	VADDPS  128(R11), Z8, K1, Z8
-	VMOVUPS Z8, K1, 128(R11)
-	JMP     vectors_3_3_stored
-
-vectors_3_3_store:
-	MOVQ    DI, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	VMOVUPS Z8, K1, 128(R11)
-
-vectors_3_3_stored:
-	MOVQ   $0x00000001, AX
-	TESTQ  R10, R10
-	JNE    vectors_3_3_run
-	MOVQ   R11, DI
-	ADDQ   ldc+8(FP), DI
-	IMUL3Q $0x03, SI, AX
-	ADDQ   AX, a+16(FP)
-	JMP    vectors_3_rows
-
-vectors_3_2:
-	MOVQ       DI, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 191(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 191(R11)
-	MOVQ       a+16(FP), BX
-	MOVQ       b+40(FP), CX
-	MOVQ       k+80(FP), R10
-	MOVQ       add+96(FP), AX
-
-vectors_3_2_run:
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	VPXORD  Z4, Z4, Z4
-	VPXORD  Z5, Z5, Z5
-	MOVQ    run+88(FP), R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	CMPQ    n+104(FP), $0x28
-	JLE     vectors_3_2_half
-
-vectors_3_2_most:
-	VMOVUPS      (CX), Z31
-	VMOVUPS      (CX)(R13*1), Z30
-	VMOVUPS.Z    (CX)(R13*2), K1, Z29
-	ADDQ         R9, CX
-	VBROADCASTSS (BX), Z28
-	VFMADD231PS  Z31, Z28, Z0
-	VFMADD231PS  Z30, Z28, Z1
-	VFMADD231PS  Z29, Z28, Z2
-	VBROADCASTSS (BX)(SI*1), Z27
-	VFMADD231PS  Z31, Z27, Z3
-	VFMADD231PS  Z30, Z27, Z4
-	VFMADD231PS  Z29, Z27, Z5
-	ADDQ         R8, BX
-	DECQ         R11
-	JNE          vectors_3_2_most
-	JMP          vectors_3_2_sum
-
-vectors_3_2_half:
-	VMOVUPS      (CX), Z31
-	VMOVUPS      (CX)(R13*1), Z30
-	VMOVUPS.Z    (CX)(R13*2), K1, Y29
-	ADDQ         R9, CX
-	VBROADCASTSS (BX), Z28
-	VFMADD231PS  Z31, Z28, Z0
-	VFMADD231PS  Z30, Z28, Z1
-	VFMADD231PS  Y29, Y28, Y2
-	VBROADCASTSS (BX)(SI*1), Z27
-	VFMADD231PS  Z31, Z27, Z3
-	VFMADD231PS  Z30, Z27, Z4
-	VFMADD231PS  Y29, Y27, Y5
-	ADDQ         R8, BX
-	DECQ         R11
-	JNE          vectors_3_2_half
-
-vectors_3_2_sum:
-	TESTQ   AX, AX
-	JE      vectors_3_2_store
-	MOVQ    DI, R11
-	VADDPS  (R11), Z0, Z0
-	VMOVUPS Z0, (R11)
-	VADDPS  64(R11), Z1, Z1
-	VMOVUPS Z1, 64(R11)
-	VADDPS  128(R11), Z2, K1, Z2
-	VMOVUPS Z2, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VADDPS  (R11), Z3, Z3
-	VMOVUPS Z3, (R11)
-	VADDPS  64(R11), Z4, Z4
-	VMOVUPS Z4, 64(R11)
-	VADDPS  128(R11), Z5, K1, Z5
-	VMOVUPS Z5, K1, 128(R11)
-	JMP     vectors_3_2_stored
-
-vectors_3_2_store:
-	MOVQ    DI, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, K1, 128(R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, K1, 128(R11)
-
-vectors_3_2_stored:
-	MOVQ   $0x00000001, AX
-	TESTQ  R10, R10
-	JNE    vectors_3_2_run
-	MOVQ   R11, DI
-	ADDQ   ldc+8(FP), DI
-	IMUL3Q $0x02, SI, AX
-	ADDQ   AX, a+16(FP)
-	JMP    vectors_3_rows
-
-vectors_3_1:
-	MOVQ       DI, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	PREFETCHT0 128(R11)
-	PREFETCHT0 191(R11)
-	MOVQ       a+16(FP), BX
-	MOVQ       b+40(FP), CX
-	MOVQ       k+80(FP), R10
-	MOVQ       add+96(FP), AX
-
-vectors_3_1_run:
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	MOVQ    run+88(FP), R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	CMPQ    n+104(FP), $0x28
-	JLE     vectors_3_1_half
-
-vectors_3_1_most:
-	VMOVUPS      (CX), Z31
-	VMOVUPS      (CX)(R13*1), Z30
-	VMOVUPS.Z    (CX)(R13*2), K1, Z29
-	ADDQ         R9, CX
-	VBROADCASTSS (BX), Z28
-	VFMADD231PS  Z31, Z28, Z0
-	VFMADD231PS  Z30, Z28, Z1
-	VFMADD231PS  Z29, Z28, Z2
-	ADDQ         R8, BX
-	DECQ         R11
-	JNE          vectors_3_1_most
-	JMP          vectors_3_1_sum
-
-vectors_3_1_half:
-	VMOVUPS      (CX), Z31
-	VMOVUPS      (CX)(R13*1), Z30
-	VMOVUPS.Z    (CX)(R13*2), K1, Y29
-	ADDQ         R9, CX
-	VBROADCASTSS (BX), Z28
-	VFMADD231PS  Z31, Z28, Z0
-	VFMADD231PS  Z30, Z28, Z1
-	VFMADD231PS  Y29, Y28, Y2
-	ADDQ         R8, BX
-	DECQ         R11
-	JNE          vectors_3_1_half
-
-vectors_3_1_sum:
-	TESTQ   AX, AX
-	JE      vectors_3_1_store
-	MOVQ    DI, R11
-	VADDPS  (R11), Z0, Z0
-	VMOVUPS Z0, (R11)
-	VADDPS  64(R11), Z1, Z1
-	VMOVUPS Z1, 64(R11)
-	VADDPS  128(R11), Z2, K1, Z2
-	VMOVUPS Z2, K1, 128(R11)
-	JMP     vectors_3_1_stored
-
-vectors_3_1_store:
-	MOVQ    DI, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, K1, 128(R11)
-
-vectors_3_1_stored:
-	MOVQ   $0x00000001, AX
-	TESTQ  R10, R10
-	JNE    vectors_3_1_run
-	MOVQ   R11, DI
-	ADDQ   ldc+8(FP), DI
-	IMUL3Q $0x01, SI, AX
-	ADDQ   AX, a+16(FP)
-	JMP    vectors_3_rows
-
 vectors_3_done:
-	VZEROUPPER
-	RET
-
-// func wide512(c *float32, a *float32, cs int, b *float32, ldb int, n int, k int, run int, add int)
-// Requires: AVX, AVX512DQ, AVX512F, CMOV
-TEXT ·wide512(SB), NOSPLIT, $0-72
-	MOVQ c+0(FP), AX
-	MOVQ a+8(FP), CX
-	MOVQ cs+16(FP), DX
-	MOVQ b+24(FP), BX
-	MOVQ ldb+32(FP), SI
-	MOVQ n+40(FP), DI
-
-columns:
-	MOVQ CX, R8
-	MOVQ BX, R9
-	MOVQ k+48(FP), R10
-	MOVQ add+64(FP), R12
-
-run:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	MOVQ    run+56(FP), R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-
-one:
-	VBROADCASTSS (R8), Z15
-	ADDQ         DX, R8
-	VFMADD231PS  (R9), Z15, Z0
-	VFMADD231PS  64(R9), Z15, Z1
-	VFMADD231PS  128(R9), Z15, Z2
-	VFMADD231PS  192(R9), Z15, Z3
-	VFMADD231PS  256(R9), Z15, Z4
-	VFMADD231PS  320(R9), Z15, Z5
-	VFMADD231PS  384(R9), Z15, Z6
-	VFMADD231PS  448(R9), Z15, Z7
-	ADDQ         SI, R9
-	DECQ         R11
-	JNE          one
-	TESTQ        R12, R12
-	JE           store
-	VADDPS       (AX), Z0, Z0
-	VADDPS       64(AX), Z1, Z1
-	VADDPS       128(AX), Z2, Z2
-	VADDPS       192(AX), Z3, Z3
-	VADDPS       256(AX), Z4, Z4
-	VADDPS       320(AX), Z5, Z5
-	VADDPS       384(AX), Z6, Z6
-	VADDPS       448(AX), Z7, Z7
-
-store:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS Z2, 128(AX)
-	VMOVUPS Z3, 192(AX)
-	VMOVUPS Z4, 256(AX)
-	VMOVUPS Z5, 320(AX)
-	VMOVUPS Z6, 384(AX)
-	VMOVUPS Z7, 448(AX)
-	MOVQ    $0x00000001, R12
-	TESTQ   R10, R10
-	JNE     run
-	ADDQ    $0x00000200, BX
-	ADDQ    $0x00000200, AX
-	SUBQ    $0x00000080, DI
-	JNE     columns
 	VZEROUPPER
 	RET
 

@@ -36,6 +36,8 @@ func maxTaps32(best *float32, winner *uint8, x *float32, taps *int, count, n int
 func addToTaps32(dst *float32, winner *uint8, src *float32, taps *int, count, n int) {
 	panic(unreachable)
 }
+func copyRuns32(dst, src *float32, places *int32, count, n, last int) (left int) { panic(unreachable) }
+func addRuns32(dst, src *float32, places *int32, count, n, last int) (left int)  { panic(unreachable) }
 func mirrorStrips32(up, down *float32, upRow, downRow, dstStep int, even, odd *float32, m, ke, ko int, src *float32,
 	srcOdd, srcRow, srcStep, strips int) {
 	panic(unreachable)
@@ -79,7 +81,6 @@ func squaresAbout32(lanes *float64, x *float32, n int, centre float64) { panic(u
 func tiles512(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb, apart, m, height, k, run, add, n int) {
 	panic(unreachable)
 }
-func wide512(c, a *float32, cs int, b *float32, ldb, n, k, run, add int) { panic(unreachable) }
 func dots512(c *float32, ldc int, a *float32, lda int, b *float32, ldb, m, n, k, add int) {
 	panic(unreachable)
 }

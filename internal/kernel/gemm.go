@@ -130,8 +130,9 @@ func panelled[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k
 
 func product[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n, k, run int, add bool) {
 	w, j := width[T](), 0
-	if pathOf[T]() > portable && m == 1 {
-		j = fmaRow(dst, a, cs, b, ldb, n, k, run, add)
+	if m == 1 && whole[T](n, 4*w) > 0 {
+		j = whole[T](n, 4*w)
+		wide32(first(dst), first(a), 4*cs, first(b), 4*ldb, j, k, run, bit(add))
 	}
 	for cols := 0; j < n; j += cols {
 		cols = abreast[T](n - j)

@@ -162,6 +162,39 @@ func checkTaps[T Float](n int, winner []uint8, x []T, taps []int) {
 	}
 }
 
+// CopyRuns copies runs of src, of equal lengths, to dst, one after another. Run r begins at src[places[r]].
+func CopyRuns[T Float](dst, src []T, places []int32) {
+	n := runLength(len(dst), len(src), len(places))
+	if n > 0 && whole[T](n, 8) == n {
+		match(copyRuns32(first(dst), first(src), &places[0], len(places), n, len(src)-n) == 0)
+		return
+	}
+	for r, p := range places {
+		copy(dst[r*n:(r+1)*n], src[p:int(p)+n:len(src)])
+	}
+}
+
+// AddRuns is the gradient of CopyRuns. It adds the runs of src to dst, in their order.
+func AddRuns[T Float](dst, src []T, places []int32) {
+	n := runLength(len(src), len(dst), len(places))
+	if n > 0 && whole[T](n, 8) == n {
+		match(addRuns32(first(dst), first(src), &places[0], len(places), n, len(dst)-n) == 0)
+		return
+	}
+	for r, p := range places {
+		run := dst[p : int(p)+n : len(dst)]
+		for j, v := range src[r*n : (r+1)*n] {
+			run[j] += v
+		}
+	}
+}
+
+func runLength(all, within, count int) int {
+	n := all / max(count, 1)
+	match(n*count == all && n <= within)
+	return n
+}
+
 func order[T Float](v T) int64 { return orderOf(bitsOf(v)) }
 
 // orderOf maps the bits of floating-point numbers to integers in the same order. orderOf is its own inverse.

@@ -11,13 +11,8 @@ func SquaredNorm[T Float](x []T) float64 {
 		squaredNorm32(&s[0], first(x), done)
 		x = x[done:]
 	}
-	for ; len(x) >= normLanes; x = x[normLanes:] {
-		for l, v := range x[:normLanes] {
-			s[l] += float64(float64(v) * float64(v))
-		}
-	}
-	for l, v := range x {
-		s[l] += float64(float64(v) * float64(v))
+	for i, v := range x {
+		s[i%normLanes] += float64(float64(v) * float64(v))
 	}
 	return sumOf(&s)
 }

@@ -76,9 +76,7 @@ func (g broad) name(part string) string { return fmt.Sprintf("vectors_%d%s", g.v
 
 func (g broad) blocks() {
 	Label(g.name(""))
-	if g.vectors > 1 {
-		SUBQ(operand.U8(16*(g.vectors-1)), g.count)
-	}
+	SUBQ(operand.U8(16*(g.vectors-1)), g.count)
 	lanes(g.count, g.mask)
 	Label(g.name("_rows"))
 	MOVQ(argument("m"), g.work)
@@ -88,27 +86,16 @@ func (g broad) blocks() {
 	CMPQ(g.work, g.count)
 	CMOVQGT(g.count, g.work)
 	SUBQ(g.work, argument("m"))
-	g.choose(1, broadRows)
-	for rows := broadRows; rows >= 1; rows-- {
+	for rows := broadRows; rows > 1; rows-- {
+		CMPQ(g.work, operand.U8(rows))
+		JE(operand.LabelRef(g.name(fmt.Sprintf("_%d", rows))))
+	}
+	for rows := 1; rows <= broadRows; rows++ {
 		g.block(rows)
 		JMP(operand.LabelRef(g.name("_rows")))
 	}
 	Label(g.name("_done"))
 	finish()
-}
-
-func (g broad) choose(low, high int) {
-	if low == high {
-		JMP(operand.LabelRef(g.name(fmt.Sprintf("_%d", low))))
-		return
-	}
-	middle := (low + high) / 2
-	above := g.name(fmt.Sprintf("_above_%d", middle))
-	CMPQ(g.work, operand.U8(middle))
-	JGT(operand.LabelRef(above))
-	g.choose(low, middle)
-	Label(above)
-	g.choose(middle+1, high)
 }
 
 func (g broad) block(rows int) {
@@ -139,12 +126,7 @@ func (g broad) block(rows int) {
 		}
 	}
 	nextRun(g.count, g.left)
-	CMPQ(argument("n"), operand.U8(16*g.vectors-8))
-	JLE(operand.LabelRef(name("_half")))
-	g.steps(rows, name("_most"), z)
-	JMP(operand.LabelRef(name("_sum")))
-	g.steps(rows, name("_half"), y256)
-	Label(name("_sum"))
+	g.steps(rows, name("_one"))
 	TESTQ(g.work, g.work)
 	JE(operand.LabelRef(name("_store")))
 	g.rows(rows, func(i, v int, c operand.Mem) {
@@ -176,32 +158,26 @@ func (g broad) store(row, vector int, c operand.Mem) {
 	VMOVUPS(z(g.acc(row, vector)), c)
 }
 
-func (g broad) steps(rows int, label string, width func(int) reg.VecPhysical) {
-	in := func(vector, register int) reg.VecPhysical {
-		if g.last(vector) {
-			return width(register)
-		}
-		return z(register)
-	}
-	b := func(vector int) int { return 31 - vector } // at most 27 of 32 registers are sums
+func (g broad) steps(rows int, label string) {
+	b := func(vector int) reg.VecPhysical { return z(31 - vector) } // at most 27 of 32 registers are sums
 	Label(label)
 	for v := range g.vectors {
 		if g.last(v) {
-			VMOVUPS_Z(g.right(v), g.mask, in(v, b(v)))
+			VMOVUPS_Z(g.right(v), g.mask, b(v))
 		} else {
-			VMOVUPS(g.right(v), z(b(v)))
+			VMOVUPS(g.right(v), b(v))
 		}
 	}
 	ADDQ(g.ldb, g.bw)
 	for i := range rows {
 		if g.vectors == 1 {
-			VFMADD231PS_BCST(g.row(i), in(0, b(0)), in(0, g.acc(i, 0)))
+			VFMADD231PS_BCST(g.row(i), b(0), z(g.acc(i, 0)))
 			continue
 		}
-		a := 31 - g.vectors - i%2
-		VBROADCASTSS(g.row(i), z(a))
+		a := z(31 - g.vectors - i%2)
+		VBROADCASTSS(g.row(i), a)
 		for v := range g.vectors {
-			VFMADD231PS(in(v, b(v)), in(v, a), in(v, g.acc(i, v)))
+			VFMADD231PS(b(v), a, z(g.acc(i, v)))
 		}
 	}
 	for i := range (rows + group - 1) / group {

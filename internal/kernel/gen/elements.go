@@ -101,34 +101,68 @@ func maxTaps() {
 
 func addToTaps() {
 	function("addToTaps32", "func(dst *float32, winner *uint8, src *float32, taps *int, count, n int)")
-	code, v := YMM(), YMM()
-	lastTapFirst(func(count, dst, winner, src, left reg.GPVirtual) {
-		VMOVD(count.As32(), code.AsX())
-		VPBROADCASTD(code.AsX(), code)
-		Label("loop")
-		VPMOVZXBD(operand.Mem{Base: winner}, v)
-		VPCMPEQD(code, v, v)
-		VPAND(operand.Mem{Base: src}, v, v)
-		VADDPS(operand.Mem{Base: dst}, v, v)
-		VMOVUPS(v, operand.Mem{Base: dst})
-		ADDQ(operand.U8(8), winner)
-		advance(32, src, dst)
-		repeat("loop", left, 8)
-	})
-}
-
-func lastTapFirst(body func(tap, dst, winner, src, left reg.GPVirtual)) {
 	taps, count := parameter("taps"), parameter("count")
 	dst, winner, src, left := GP64(), GP64(), GP64(), GP64()
-	Label("tap")
+	code, v := YMM(), YMM()
+	Label("tap") // the last tap first
 	DECQ(count)
 	Load(Param("dst"), dst)
 	MOVQ(operand.Mem{Base: taps, Index: count, Scale: 8}, left)
 	LEAQ(operand.Mem{Base: dst, Index: left, Scale: 4}, dst)
 	load("winner src n", winner, src, left)
-	body(count, dst, winner, src, left)
+	VMOVD(count.As32(), code.AsX())
+	VPBROADCASTD(code.AsX(), code)
+	Label("loop")
+	VPMOVZXBD(operand.Mem{Base: winner}, v)
+	VPCMPEQD(code, v, v)
+	VPAND(operand.Mem{Base: src}, v, v)
+	VADDPS(operand.Mem{Base: dst}, v, v)
+	VMOVUPS(v, operand.Mem{Base: dst})
+	ADDQ(operand.U8(8), winner)
+	advance(32, src, dst)
+	repeat("loop", left, 8)
 	TESTQ(count, count)
 	JNE(operand.LabelRef("tap"))
+	finish()
+}
+
+func copyRuns() {
+	runs("copyRuns32", "src", "dst", func(run, row operand.Mem) {
+		VMOVUPS(run, y(0))
+		VMOVUPS(y(0), row)
+	})
+}
+
+func addRuns() {
+	runs("addRuns32", "dst", "src", func(run, row operand.Mem) {
+		VMOVUPS(row, y(0))
+		VADDPS(run, y(0), y(0))
+		VMOVUPS(y(0), run)
+	})
+}
+
+// runs writes a loop over runs of n elements. Runs are scattered over one matrix, and consecutive in the
+// other one. The loop ends before a place that is negative or above the last one.
+func runs(name, scattered, consecutive string, step func(run, row operand.Mem)) {
+	function(name, "func(dst, src *float32, places *int32, count, n, last int) (left int)")
+	base, row, places := parameter(scattered), parameter(consecutive), parameter("places")
+	count, n, last := parameter("count"), parameter("n"), parameter("last")
+	run, left := GP64(), GP64()
+	Label("run")
+	MOVLQSX(operand.Mem{Base: places}, run)
+	CMPQ(run, last)
+	JHI(operand.LabelRef("done"))
+	LEAQ(operand.Mem{Base: base, Index: run, Scale: 4}, run)
+	MOVQ(n, left)
+	Label("loop")
+	step(operand.Mem{Base: run}, operand.Mem{Base: row})
+	advance(32, run, row)
+	repeat("loop", left, 8)
+	ADDQ(operand.U8(4), places)
+	DECQ(count)
+	JNE(operand.LabelRef("run"))
+	Label("done")
+	Store(count, ReturnIndex(0))
 	finish()
 }
 

@@ -23,11 +23,11 @@ func main() {
 	ConstraintExpr("amd64,!noasm")
 	for _, write := range []func(){
 		tiles, wide, dots, foldInt64, addInts, foldFloats, addFloats, descend, copyRow, squaredNorm, addRows, scale, transpose, spread,
-		rectify, gate, addToRows, maxTaps, addToTaps, mirrors, groups, butterfly,
+		rectify, gate, addToRows, maxTaps, addToTaps, copyRuns, addRuns, mirrors, groups, butterfly,
 		unpackInt16, fetchInt16, packInt16, largest,
 		gaussian, sparse, distances, centre, search,
 		quarters, halves, polar, squareRoots, scaleUpTo, between, affine, sums, squaresAbout,
-		tiles512, wide512, dots512,
+		tiles512, dots512,
 	} {
 		write()
 	}

@@ -27,8 +27,6 @@ func z(n int) reg.VecPhysical {
 	}[n]
 }
 
-func y256(n int) reg.VecPhysical { return z(n).AsY().(reg.VecPhysical) }
-
 // lanes writes code that sets the mask to the first n <= 16 lanes. The code overwrites RAX.
 func lanes(n, mask reg.Register) {
 	ones := reg.RAX

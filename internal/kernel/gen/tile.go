@@ -191,12 +191,9 @@ func (g tile) step(rows int) {
 	}
 }
 
-func wide()    { row("wide32", 32, y) }
-func wide512() { row("wide512", 64, z) }
-
-func row(name string, size int, v func(int) reg.VecPhysical) {
-	function(name, "func(c, a *float32, cs int, b *float32, ldb, n, k, run, add int)")
-	const vectors = 8
+func wide() {
+	function("wide32", "func(c, a *float32, cs int, b *float32, ldb, n, k, run, add int)")
+	const vectors, size = 8, 32
 	c, a, cs := parameter("c"), parameter("a"), parameter("cs")
 	b, ldb, n := parameter("b"), parameter("ldb"), parameter("n")
 	aw, bw, left, count, add := GP64(), GP64(), GP64(), GP64(), GP64()
@@ -206,15 +203,13 @@ func row(name string, size int, v func(int) reg.VecPhysical) {
 	MOVQ(argument("k"), left)
 	MOVQ(argument("add"), add)
 	Label("run")
-	for i := range vectors {
-		VXORPS(v(i), v(i), v(i))
-	}
+	clear(vectors)
 	nextRun(count, left)
 	Label("one")
-	VBROADCASTSS(operand.Mem{Base: aw}, v(15))
+	VBROADCASTSS(operand.Mem{Base: aw}, y(15))
 	ADDQ(cs, aw)
 	for i := range vectors {
-		VFMADD231PS(operand.Mem{Base: bw, Disp: size * i}, v(15), v(i))
+		VFMADD231PS(operand.Mem{Base: bw, Disp: size * i}, y(15), y(i))
 	}
 	ADDQ(ldb, bw)
 	DECQ(count)
@@ -222,11 +217,11 @@ func row(name string, size int, v func(int) reg.VecPhysical) {
 	TESTQ(add, add)
 	JE(operand.LabelRef("store"))
 	for i := range vectors {
-		VADDPS(operand.Mem{Base: c, Disp: size * i}, v(i), v(i))
+		VADDPS(operand.Mem{Base: c, Disp: size * i}, y(i), y(i))
 	}
 	Label("store")
 	for i := range vectors {
-		VMOVUPS(v(i), operand.Mem{Base: c, Disp: size * i})
+		VMOVUPS(y(i), operand.Mem{Base: c, Disp: size * i})
 	}
 	MOVQ(operand.U32(1), add)
 	TESTQ(left, left)
