@@ -127,7 +127,7 @@ func (t *trials) improves(last trial, aim float64) bool {
 
 type start struct{ parameter, slope float64 }
 
-// jumpTolerance is the relative excess of noise that a search accepts where the cost jumps.
+// jumpTolerance is the accepted relative excess over the least noise, if epsilon jumps at the least noise.
 const jumpTolerance = 1e-6
 
 func leastNoise(target Target, from start, tolerance float64, try func(noise float64) (Bound, error)) (start, Bound, error) {

@@ -49,8 +49,8 @@ type BandedMatrix struct {
 	Bands       int64   `json:"bands" in:"1"`                 // in [1, Steps]
 	Steps       int64   `json:"steps" in:"1" atleast:"Bands"` // >= 1
 	Probability float64 `json:"probability" in:"[0, 1]"`      // in [0, 1], for a record of the current partition
-	// NoiseMultiplier, > 0, is the standard deviation of z, divided by the clipping norm and the largest
-	// column norm of C.
+	// NoiseMultiplier, > 0, is the standard deviation of z in [BandedMatrix]. Its unit is the clipping norm
+	// times the largest column norm of the matrix C.
 	NoiseMultiplier float64 `json:"noise_multiplier" in:">0"`
 }
 

@@ -35,7 +35,7 @@ func (e PoissonSampled) flatten(t *terms, count int64) {
 	}
 }
 
-// form returns a sampled event of additive noise or PureDP that dominates one run.
+// form returns an event that dominates one run: additive noise or PureDP, on a Poisson sample.
 func (e PoissonSampled) form(t *terms) Event {
 	// If e may cost less, the result is wrapped in dominated. Let a pair (P, Q) dominate a mechanism. Then
 	// ((1-q)Q + qP, Q) and the reverse pair dominate the mechanism on a Poisson sample (Zhu, Dong, Wang 2022,

@@ -240,7 +240,7 @@ func (e MStab) flatten(t *terms, count int64) {
 	t.add(e, count)
 }
 
-// curve and pair bound the loss unless the noise exceeds Threshold. flatten charges this failure separately.
+// curve is valid unless the noise exceeds Threshold. The method flatten charges this failure separately.
 func (e MStab) curve() curve                 { return laplaceCurve(e.Epsilon) }
 func (e MStab) guarantee() (guarantee, bool) { return guarantee{e.Epsilon, e.failure()}, true }
 func (e MStab) pair() (pld.Pair, error)      { return pld.Laplace(e.Epsilon), nil }

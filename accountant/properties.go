@@ -31,8 +31,7 @@ type (
 	// from Epsilon.
 	concentrated interface{ rho() float64 }
 	related      interface{ relation() Relation }
-	// twofold events cost at most as much as two adaptive runs of noisyCount.
-	twofold interface{ noisyCount() Event }
+	twofold      interface{ noisyCount() Event }
 )
 
 // PropertiesOf returns the properties of one run of a valid event.

@@ -118,7 +118,7 @@ func (r *Risk) TPR(fpr float64) (Interval, error) {
 	return Interval{math.Max(one.Lower, other.Lower), math.Max(one.Upper, other.Upper)}, nil
 }
 
-// Tradeoff bounds 1 - TPR, the least false negative rate at false positive rate fpr.
+// Tradeoff bounds the least false negative rate of a membership test with false positive rate fpr.
 func (r *Risk) Tradeoff(fpr float64) (Interval, error) {
 	v, err := r.TPR(fpr)
 	if err != nil {

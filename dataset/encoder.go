@@ -34,7 +34,7 @@ const (
 // missing value or a value that is not a number becomes 0. A categorical column becomes one feature for each
 // of the 100 most frequent public categories. The feature of the row's category is 1, and all other features
 // are 0. If public values are missing, the column gets one more feature, which is 1 for a missing value. A
-// column with one distinct public value has no other feature.
+// column with one distinct public value has at most the feature for missing values.
 //
 // A column of texts ([CSVOptions].Text) becomes at most 200 features, which package internal/texts computes
 // from the words of public texts. Other words are ignored.

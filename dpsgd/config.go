@@ -258,7 +258,7 @@ type Schedule struct {
 	// Final is the learning rate of the last step, divided by Config.LearningRate. Only Linear and Cosine use
 	// Final.
 	Final float64 `json:"final,omitzero"`
-	// Every is the number of steps between two changes by Stepwise.
+	// Every is the number of steps between two changes of the rate, for Stepwise.
 	Every  int     `json:"every,omitzero"`
 	Factor float64 `json:"factor,omitzero"` // of a change by Stepwise, in (0, 1]
 	// In the first Warmup steps the learning rate rises linearly to Config.LearningRate.

@@ -139,7 +139,6 @@ func wholeCoefficients(bands int) []uint64 {
 //
 // The state w takes eight bytes per band and parameter, and is as private as the sums.
 
-// banded correlates the noise of different steps. The noise is in grid units.
 type banded struct {
 	coefficients []uint64
 	noise        [][]int64 // w of a step, at index step modulo bands; between `before` and `after`, s of the current step

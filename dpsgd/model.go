@@ -23,8 +23,8 @@ type Grouped interface {
 	Groups() []int
 }
 
-// Worker computes clipped gradients in one goroutine. The guarantee of [Train] depends on the three
-// obligations of AddClipped.
+// Worker computes clipped gradients in one goroutine. The guarantee of [Train] requires the three obligations
+// in the comment of AddClipped.
 type Worker interface {
 	// Start is called once per step before AddClipped. The parameters may have changed.
 	Start()

@@ -41,8 +41,8 @@ type Sampling struct {
 	// PerEpoch is the number of batches with a given record in each epoch of Allocation. PerEpoch is in [1,
 	// EpochSteps], by default 1.
 	PerEpoch int `json:"per_epoch,omitzero"`
-	// Bands is the number of turns of the scheme Cyclic, in [1, number of steps]. In each step of its turn, a
-	// record is in the batch with probability Bands x SamplingProbability. This product must be at most 1.
+	// Bands is the number of turns of the scheme Cyclic, in [1, number of steps]. A step's batch contains
+	// each record of its turn with probability Bands x SamplingProbability. This product must be at most 1.
 	Bands int `json:"bands,omitzero"`
 }
 

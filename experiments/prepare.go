@@ -79,8 +79,7 @@ func prepare(ctx context.Context, c Config, points func(context.Context) ([]poin
 	return p, err
 }
 
-// projects reports whether the votes use projections of the features. The pool determines the directions of
-// the projections.
+// projects reports whether the votes use features that are projected to fewer dimensions.
 func (c Config) projects() bool {
 	// Projections save 95 % of the time and memory of pknn and kernel ridge. On the development split of
 	// MNIST, they make labels 0.3 to 1.8 percentage points more accurate (epsilon 2, one seed).

@@ -65,8 +65,8 @@ type rows interface {
 	size() int    // bytes of a row in a file
 	kind() string // format name in the key of a file
 	place(from, to int) blas32.General
-	// take stores x at the rows from, from+1, ... It returns the index in x of the first row that is not
-	// finite, or -1.
+	// take stores the rows of x, with row i at index from+i. It returns the first i whose row is not finite,
+	// or -1.
 	take(from int, x blas32.General) int
 	append(b []byte, i int) []byte
 	set(i int, b []byte)

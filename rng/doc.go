@@ -7,8 +7,8 @@
 // A [Stream] is ChaCha8 keyed by a Key. The samplers [DiscreteLaplace] (also one-sided) and
 // [DiscreteGaussian] read uniform bits and return integers. If the bits are uniform, the distributions are
 // exact. Sampling uses no floating-point numbers. So the attacks on floating-point noise (Mironov 2012; Jin
-// et al. 2022) do not apply. The samplers compare 64-bit words with proven integer bounds of the real
-// thresholds. If the bounds do not decide, the samplers use big integers and more bits of the stream.
+// et al. 2022) do not apply. The samplers compare random 64-bit words with integers that provably enclose a
+// real threshold. If these integers do not decide, the samplers use big integers and more bits of the stream.
 //
 // [RoundedNormal] draws continuous noise and rounds it exactly to a grid. Use RoundedNormal for noise with a
 // secret standard deviation. The running time depends on the standard deviation.

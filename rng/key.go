@@ -85,8 +85,8 @@ func (k Key) message(b []byte, domain byte, label string) []byte {
 	return append(b, label...)
 }
 
-// child returns HMAC-SHA256 (RFC 2104) of a text under k. The argument message holds secret^ipad, then the
-// text.
+// child returns HMAC-SHA256 (RFC 2104) of a text under k. The argument message holds HMAC's inner padded key,
+// then the text.
 func (k Key) child(message []byte) Key {
 	inner := sha256.Sum256(message) // hash.Hash would take three times as long
 	var scratch [sha256.BlockSize + sha256.Size]byte

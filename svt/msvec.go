@@ -83,9 +83,8 @@ func PrintedMSvec(epsilon, delta float64, queries, failures int) (MSvecConfig, e
 	return MSvecConfig{Lambda: lambda, Threshold: int64(math.Ceil(2 * lambda * math.Log(2*float64(queries)/delta))), Failures: failures}, nil
 }
 
-// CalibrateMSvec returns the least Lambda for (epsilon, delta) by Rényi divergence, and then the least
-// Threshold. Half of delta covers the composition over refusals. The other half covers releases of unstable
-// answers.
+// CalibrateMSvec returns the least Lambda for epsilon and delta/2 by Rényi divergence, then the least
+// Threshold. With this Threshold, the other half of delta covers releases of unstable answers.
 func CalibrateMSvec(ctx context.Context, epsilon, delta float64, failures int) (MSvecConfig, error) {
 	if err := checkMSvec(epsilon, delta, failures); err != nil {
 		return MSvecConfig{}, err

@@ -136,7 +136,8 @@ func Start[T any](m StableMechanism, r *ledger.Reservation, key rng.Key) (*Stabl
 // Ask releases `value` if `distance` passes the noisy test. Between neighbours, distance must change by at
 // most 1. If the values on two neighbours differ, both distances must be at most 0, as with
 // stability.Plurality. Query numbers must be public, with one number per query. For a repeated number, Ask
-// returns the stored answer, even if value has changed. After the stop, the error matches [ErrExhausted].
+// returns the stored answer, even if value has changed. After the run stops, the error matches
+// [ErrExhausted].
 func (s *StableSession[T]) Ask(query uint64, value T, distance int64) (Answer[T], error) {
 	return s.ask(query, -max(distance, -1<<60), func(refused bool) Answer[T] {
 		if refused {

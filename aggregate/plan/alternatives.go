@@ -20,7 +20,8 @@ type Goal struct {
 	MinAccuracy float64 // least expected fraction of correct answers, in [0, 1); 0 sets no minimum
 	// Queries is the largest number of queries in a plan of Alternatives. 0 means the number of examples.
 	Queries int
-	// MinLabels is the least number of expected correct labels in ForLabels, unless a plan asks all queries.
+	// MinLabels is the least expected number of correct labels of a plan by ForLabels. A plan that asks all
+	// queries may have fewer.
 	MinLabels float64
 	// Steady makes ForLabels first try GNMax with Sigma of about Teachers/5 or less. If that plan meets the
 	// goal, ForLabels returns it. Use Steady for teachers of unknown accuracy.

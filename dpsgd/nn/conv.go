@@ -116,7 +116,6 @@ func (p *convPass[T]) spread(windows, x []T) {
 	kernel.CopyRuns(windows, x, p.places)
 }
 
-// gather applies the transpose of spread, which is linear.
 func (p *convPass[T]) gather(dx, windows []T) {
 	image := dx
 	if p.window.padding > 0 {

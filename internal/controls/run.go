@@ -113,7 +113,7 @@ func (t Target) run(ctx context.Context, opt Options, byChance int, report func(
 	return Result{Target: t, Finding: f, Seconds: time.Since(started).Seconds()}, err
 }
 
-// delta returns the delta that makes the method most sensitive.
+// delta returns the delta at which audits by method m detect violations best.
 func (m Method) delta() float64 {
 	switch m {
 	case ByRuns:

@@ -20,8 +20,8 @@ type Choice struct {
 	Reason string
 }
 
-// Choose groups tables by these two bounds. The bounds were fitted at epsilon 1, 2 and 8 on the seventeen
-// tables FIT of experiments/peers/tables.py.
+// manyDirections and votesOfClass divide tables into groups for [Choose]. They were fitted at epsilon 1, 2
+// and 8 on the seventeen tables FIT of experiments/peers/tables.py.
 const (
 	manyDirections = 5   // for each class; with more directions all rows are about equally far apart
 	votesOfClass   = 700 // of epsilon times units per class; with less, few rows vote for a class

@@ -55,7 +55,6 @@ func (p *Pilot) read(teachers, classes int) {
 	p.Share, p.LeastShare = min(share(votes+0.5), 1), share(votes-pilotQuantile*p.Sigma)
 }
 
-// draw draws the noise and sets Released.
 func (p *Pilot) draw(ctx context.Context, j *job, r *ledger.Reservation, key rng.Key) error {
 	// One teacher changes each largest count by at most 1, so also the mean and the rounded mean. The
 	// sensitivity is 1.

@@ -43,7 +43,7 @@ func sampledResponse(q, eps float64, reverse bool) *atoms {
 	return a
 }
 
-// discreteLaplace returns the losses of discrete Laplace noise at shift s.
+// discreteLaplace returns the pair for discrete Laplace noise with sensitivity s.
 func discreteLaplace(scale float64, s int64) *atoms {
 	// The losses are (s-2x)/scale for x = 0..s. Outputs below 0 count as x = 0, and outputs above s as x = s.
 	t := 1 / scale

@@ -5,6 +5,6 @@
 // discretised twice (cells.go, tilted.go). The upper result dominates the pair, and the pair dominates the
 // lower result. Exponentially tilted convolution composes the results (convolve.go), in stages with coarser
 // and coarser grids (compose.go). Tilting by lambda multiplies masses by e^{lambda loss}, up to a constant
-// factor. Discretisation moves each end of an interval outwards. Bounds on all other errors (truncated tails,
-// mass outside a window, rounding) widen the interval.
+// factor. Discretisation can only widen the returned interval. Bounds on all other errors (truncated tails,
+// mass outside a window, rounding) widen it further.
 package pld

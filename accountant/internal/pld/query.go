@@ -150,7 +150,6 @@ func (q *query) chernoff(eps float64) float64 {
 	})
 }
 
-// aim chooses the tilt for a result near epsilon eps and delta e^logDelta.
 func (q *query) aim(eps, logDelta, gap float64) {
 	// Errors of the tilted distribution have the weight e^{K(lambda) - lambda eps}/delta, which is least at
 	// the tilt of chernoff. For heavy tails, aim chooses a smaller tilt with shorter windows if rounding

@@ -23,7 +23,8 @@ type tilted struct {
 	err float64
 	// noise is an upper bound on sqrt(sum e[i]^2 / h), where err defines e[i].
 	noise float64
-	// most is an upper bound on each |e[i]| of the last convolution. The comment of err defines e[i].
+	// most is an upper bound on |e[i]|, the rounding error of Fourier transforms in p[i], for the last
+	// convolution.
 	most   float64
 	length int // length of the window of the last convolution
 	pieces int // pieces of the integration of one step

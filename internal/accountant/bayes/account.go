@@ -208,8 +208,8 @@ type Config struct {
 	// Steps is the planned number T of steps. The cost of each step depends on T, so T must be fixed in
 	// advance. An account may contain fewer than T steps.
 	Steps int
-	// Delta is delta_mu of the package comment, in (0, 1). It includes the failure probability of all
-	// estimates (see Failure).
+	// Delta (delta_mu), in (0, 1), bounds the probability that a random record's privacy loss exceeds the
+	// result. It includes the failure probability of all estimates (see Failure).
 	Delta float64
 	// Orders holds the orders lambda to try, from 1 to MaxOrder. The default is DefaultOrders. The orders
 	// must be fixed in advance, because Delta includes the failure probability of each order.
@@ -278,11 +278,10 @@ const (
 	//
 	//	mean + t S/sqrt(m-1)
 	//
-	// S is the population standard deviation. Here t is the upper Failure quantile of Student's t
-	// distribution with m-1 degrees of freedom. The guarantee needs normally distributed values e^(T K),
-	// which never occur. If 0.1 % of records have distance 1, and all others 0.1, the guarantee fails. With
-	// 32 distances, T = 1000, lambda = 8 and Failure = 1e-15, the estimate is below the mean with probability
-	// 0.968.
+	// The m values e^(T K(d)) have the population standard deviation S. Here t is the quantile 1 - Failure of
+	// Student's t distribution with m-1 degrees of freedom. The guarantee needs normally distributed values,
+	// which never occur. It fails if 0.1 % of records have distance 1, and all others 0.1. With 32 distances,
+	// T = 1000, order 8 and Failure = 1e-15, the estimate is too low with probability 0.968.
 	StudentT
 )
 

@@ -168,8 +168,8 @@ func (l *localCost) change(logQ float64) float64 {
 	return math.Max(l.cost(l.upper(logQ))-cost, cost-l.cost(l.lower(logQ)))
 }
 
-// publishedProfile adds weight*bound(d) to every dst[d]. After at most d votes of t moved, one more moved
-// vote changes the cost by at most bound(d).
+// publishedProfile adds weight*b(d) to every dst[d]. Move at most d votes of t, and then one more vote. The
+// last move changes the cost by at most b(d).
 func (l *localCost) publishedProfile(dst []float64, t tally, weight float64) {
 	// The conditions of the published theorem must hold. For q below q1 the change is largest at the largest
 	// q within d moved votes. For q above q0 it is largest at the smallest q. Between q1 and q0 the change is

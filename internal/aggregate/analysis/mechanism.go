@@ -180,7 +180,7 @@ func lnmaxRDP(logQ, scale, a float64) float64 {
 	return worst
 }
 
-// lnmaxFlipBound returns the bound of Papernot et al. 2017, Theorem 3.
+// lnmaxFlipBound returns the divergence bound of Papernot et al. 2017, Theorem 3, if it applies.
 func lnmaxFlipBound(logQ, scale, a float64) (float64, bool) {
 	// The mechanism is eps-differentially private with eps = 2/scale. q bounds the probability of all answers
 	// except the most probable one. The bound is

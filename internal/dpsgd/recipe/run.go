@@ -240,7 +240,7 @@ type LedgerState struct {
 type Row struct {
 	Model    string `json:"model"`
 	Features string `json:"features"`
-	// Settings lists the parameters of features with charged statistics, and is otherwise empty.
+	// Settings lists the parameters of features that are fitted to private rows, and is otherwise empty.
 	Settings   string    `json:"feature_settings,omitempty"`
 	Dimensions int       `json:"dimensions"` // number of features
 	Parameters int       `json:"parameters"`

@@ -259,8 +259,7 @@ func transposed(code int, what error, fix string) error {
 		Why: "each row must be a query and each column a teacher; otherwise epsilon is wrong", Fix: fix, Topic: "votes"}
 }
 
-// Stated is the manifest FILE.manifest.json of votes, from pate train. Without a manifest, all fields are
-// zero.
+// Stated is the manifest FILE.manifest.json of a votes file FILE. Without a manifest, all fields are zero.
 type Stated struct {
 	manifest.Head
 	Where string // path of the manifest
