@@ -56,7 +56,7 @@ func pureCurve(eps float64) curve {
 	}
 }
 
-// laplaceCurve returns the curve of Laplace noise with sensitivity/scale eps.
+// laplaceCurve returns the Rényi curve of Laplace noise, for eps = sensitivity/scale.
 func laplaceCurve(eps float64) curve {
 	// The curve is log(a/(2a-1) e^{(a-1) eps} + (a-1)/(2a-1) e^{-a eps})/(a-1) (Mironov 2017, Proposition 6).
 	// The weights sum to one, so the argument of the logarithm is 1 plus a sum of expm1 terms.
@@ -169,7 +169,6 @@ func xCothLess1(x float64) float64 {
 	return x/math.Tanh(x) - 1
 }
 
-// atLeastTiny prevents an underflow to 0, so that many runs of a mechanism have a cost.
 func atLeastTiny(divergence float64) float64 {
 	return math.Max(divergence, math.SmallestNonzeroFloat64)
 }

@@ -57,8 +57,8 @@ type (
 	severalPairs interface {
 		pairs(s *pld.Sum, n int64) error
 	}
-	// attained adds to s pairs of distributions that bound the cost of n runs from below. If a mechanism with
-	// this event attains the dominating pair, attained only returns true.
+	// attained adds pairs of distributions to s, to bound the cost of n runs from below. If the event's upper
+	// bound is exact for some mechanism, attained adds nothing and returns true.
 	attaining interface {
 		attained(s *pld.Sum, n int64) (dominating bool)
 	}

@@ -196,8 +196,9 @@ func (e BandedMatrix) flatten(t *terms, count int64) {
 // below 1/4, the bound is one Gaussian step. By convexity, a RandomAllocation with K = 1 costs no more.
 const maxAllocationOrder = 256
 
-// allocationMoments holds log E_Q R^a and log E_Q R^(1-a) at integer orders a, for R = P/Q. P is the output
-// distribution with a record in one random step, and Q without the record. Both logs are convex in a.
+// allocationMoments holds log E_Q R^a and log E_Q R^(1-a) at integer orders a, for R = P/Q. Q is the output
+// distribution without a record. P is the distribution with the record in one random step. Both logs are
+// convex in a.
 type allocationMoments struct {
 	steps, sigma float64
 	forward      []float64 // at orders 0, 1, ..

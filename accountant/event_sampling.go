@@ -88,7 +88,7 @@ func oneGaussian(leaves *tally[Event]) (noise Gaussian, exact, ok bool) {
 	return Gaussian{math.Max(math.SmallestNonzeroFloat64, shrink/math.Sqrt(squares))}, exact, true
 }
 
-// curve and pair require an event from the method form.
+// curve accepts, like the method pair, only an event that PoissonSampled.form returned.
 func (e PoissonSampled) curve() curve {
 	if noise, ok := e.Event.(sampledNoise); ok {
 		return noise.sampledCurve(e.Probability)

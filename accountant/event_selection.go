@@ -96,7 +96,7 @@ func (e selected) base() curve {
 	return t.total()
 }
 
-// curve bounds the Rényi divergence of the released run.
+// curve bounds the Rényi divergence of a selection's released run.
 func (e selected) curve() curve {
 	// The theorems bound the divergence at each order separately. A divergence grows with the order, so the
 	// bounds at larger orders are also valid, and curve returns the least.

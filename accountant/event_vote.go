@@ -75,7 +75,7 @@ func (e Threshold) group(n int64) (Event, error) {
 	return Threshold{Sigma: downBy(e.Sigma, float64(n))}, nil
 }
 
-// attained adds two neighbours with counts half a vote above and below the threshold.
+// attained bounds the cost from below, by neighbours with counts half a vote above and below the threshold.
 func (e Threshold) attained(s *pld.Sum, n int64) (dominating bool) {
 	// With integer noise one count equals the threshold, and the other is 1 less.
 	if e.Discrete {

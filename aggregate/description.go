@@ -26,9 +26,9 @@ type Description struct {
 	Distances bool // noise is added to the number of votes that must change, not to vote counts
 	Fails     bool // with a small probability the mechanism releases an answer that it must refuse
 
-	// Fit returns s with thresholds and the least noise that fits the budget of `least`. If Fails is set,
+	// Fit returns s with thresholds and the least noise that `least` finds for a budget. If Fails is set,
 	// delta bounds the probability that a run releases an answer that it must refuse. If Fit is nil, use
-	// Least and WithNoise.
+	// [Description.Least] and [Description.WithNoise].
 	Fit func(s Setting, delta float64, least LeastNoise) (Setting, error)
 	// Chances returns the outcome probabilities for queries with the given number of classes. If rough is
 	// set, a probability has an error of at most 1e-2. Chances is nil if an answer depends on more than the

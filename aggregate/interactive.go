@@ -28,8 +28,8 @@ type InteractiveGNMaxConfig struct {
 // Algorithm 2). Class j has n_j votes and the predicted probability p_j. Let T be the number of teachers. If
 // the largest n_j - round(T p_j) plus noise is at least Threshold, the mechanism answers like GNMax with
 // Sigma2. Otherwise it answers with the student's label, or declines if the label's probability is at most
-// Confidence. InteractiveGNMax costs as much as ConfidentGNMax. If a query is asked again with another
-// rounded prediction, its noise is independent.
+// Confidence. InteractiveGNMax costs as much as ConfidentGNMax. If another session repeats a query with other
+// values round(T p_j), its noise is independent.
 type InteractiveGNMax struct {
 	cfg      InteractiveGNMaxConfig
 	teachers *ConfidentGNMax

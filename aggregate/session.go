@@ -99,7 +99,8 @@ func (s *session) answer(query uint64, h Histogram, q question, noise []int64) (
 	return a, nil
 }
 
-// admit returns a stored answer, or an error for a refused query. The caller must hold the lock.
+// admit returns the stored answer of a repeated query, or an error if the session refuses the query. The
+// caller must hold the lock.
 func (s *session) admit(query uint64, classes int) (a Answer, done bool, err error) {
 	if a, done := s.answersGiven.answer(query); done {
 		return a, true, nil

@@ -257,8 +257,8 @@ func (r *Ranges) pick(t *Table) (*Ranges, error) {
 	return out, nil
 }
 
-// encode returns an encoder that scales numbers to mean 0 and deviation 1. The weights of the bins define
-// mean and deviation, and are equal if weights is nil.
+// encode returns an encoder that scales numbers to mean 0 and deviation 1. The bins of column j have
+// weights[j], or equal weights if weights is nil.
 func (r *Ranges) encode(weights [][]float64) *Encoder {
 	e := &Encoder{}
 	for j, d := range r.columns {

@@ -35,8 +35,8 @@ type Reading struct {
 	Rule ClassRule
 	Keep []string // table columns to keep as features even if they look like ids or free text
 	Kind Kind     // for images: one of [Kinds]; default Pictures
-	// ImageSize is the size to which the images of a folder are resized. By default all public images must
-	// have one size, and ImageSize is this size.
+	// ImageSize is the size to which the images of a folder are resized. If ImageSize is zero, all public
+	// images must have one size, which is then used.
 	ImageSize Shape
 	// Ranges, if not nil, declares the columns of a table. Public rows are then encoded by the declaration.
 	Ranges *Ranges

@@ -28,8 +28,8 @@ type Table struct {
 	Units      []string  // privacy unit of each row
 	Provenance string
 
-	// groups holds the key of each row for splitting, or is nil if the keys are Units. Equal rows are
-	// separate units, but share a group and so a part.
+	// groups holds a key for each row. Rows with equal keys are in the same part of a split. If groups is
+	// nil, the keys are Units. Otherwise equal rows share a key, but are separate units.
 	groups   []string
 	silos    []string // of each row, nil if there are none
 	lines    []int    // line of the first row with each label

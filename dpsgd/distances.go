@@ -19,7 +19,7 @@ const (
 	// clipped gradient.
 	Batches Between = iota
 	// Records measures the distance between the clipped gradients of two records. The distance is at most
-	// twice the clip norm. The published accountant replaces one record by another, so it uses this
+	// twice the clip norm. The published Bayesian accountant replaces one record by another, so it uses this
 	// distance.
 	Records
 )
@@ -43,7 +43,7 @@ type Distances struct {
 	// receives only later steps. If Observe is nil, nothing is measured.
 	Observe func(StepDistances)
 	Between Between
-	// Most is the largest number of distances of a step. For an expected batch size b, the default is b/16,
+	// Most limits the distances measured in a step. For an expected batch size b, the default is b/16,
 	// clamped to [2, 128]. If Between is Records, the default is b/256, clamped to [2, 16].
 	Most int
 }

@@ -145,7 +145,7 @@ func (r *release) setNoise(s setting) error {
 	return nil
 }
 
-// run computes the sum of one step without noise. The next call of read adds the noise.
+// run computes the sum of one step without noise. Afterwards, the method read adds the noise.
 func (r *release) run(ctx context.Context, step uint64) (Tally, error) {
 	r.batch.draw(r.workers, r.key, int(step))
 	tally, err := r.sumBatch(ctx)

@@ -38,8 +38,8 @@ type Sampling struct {
 	Scheme Scheme `json:"scheme,omitzero"`
 	// EpochSteps is the number of steps of an epoch, for Allocation and BallsInBins. It must divide Steps.
 	EpochSteps int `json:"epoch_steps,omitzero"`
-	// PerEpoch is the number of batches with a given record in each epoch of Allocation. PerEpoch is in [1,
-	// EpochSteps], by default 1.
+	// PerEpoch is the number of batches per epoch that contain a given record, for Allocation. PerEpoch is in
+	// [1, EpochSteps], by default 1.
 	PerEpoch int `json:"per_epoch,omitzero"`
 	// Bands is the number of turns of the scheme Cyclic, in [1, number of steps]. A step's batch contains
 	// each record of its turn with probability Bands x SamplingProbability. This product must be at most 1.

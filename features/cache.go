@@ -24,9 +24,9 @@ import (
 	"github.com/pate-go/pate/internal/parallel"
 )
 
-// Cache stores features in files. A file's name is a hash of the pixels, the extractor's name and the
-// extractor's features of fixed test images. So a file is never used for other pixels, another extractor, or
-// a machine or version that computes other features. A damaged file is reported and replaced.
+// Cache stores features in files. A file's name is a hash of the pixels, the extractor's name, and its output
+// for built-in test images. So a file is never used for other pixels, another extractor, or a machine or
+// version that computes other features. A damaged file is reported and replaced.
 //
 // Features are as private as the images, so files have mode 0600 and folders 0700. Deleting files is always
 // safe. If a new file would raise the total size above Limit, the least recently used files are deleted

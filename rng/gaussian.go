@@ -270,7 +270,7 @@ func signed(m, bit uint64) (y int64, ok bool) {
 	return int64((m ^ -bit) + bit), m|(bit^1) != 0
 }
 
-// accept draws the Bernoulli of Fill for X = x and J = j.
+// accept draws whether rejection sampling accepts the candidate 2^fine x + j (see [DiscreteGaussian.Fill]).
 func (d *DiscreteGaussian) accept(s *Stream, x, j, v uint64) bool {
 	// The word v begins the first trial. It is not used if x is too large for 64-bit arithmetic, and quick
 	// decides no such x. So v is independent of earlier decisions.

@@ -167,8 +167,8 @@ func (r Run) given() rng.Key {
 	return r.Key
 }
 
-// Open plans the run and opens the ledger, without a charge. Open writes a new shared ledger (File.New.Run is
-// empty) only if the plan fits the budget.
+// Open plans the run and opens the ledger, without a charge. If File.New.Run is empty, other runs may share
+// the ledger. Open creates such a ledger only if the plan fits the budget.
 func (r Run) Open(ctx context.Context) (*Session, error) {
 	account, fresh, err := r.look()
 	if err != nil {

@@ -95,7 +95,7 @@ func (m *MStab) useLaplace() (err error) {
 	return nil
 }
 
-// useGaussian sets the least threshold for Gaussian noise.
+// useGaussian sets the least threshold T >= 0 with P[noise > T] <= Delta.
 func (m *MStab) useGaussian() (err error) {
 	// It adds up the tail of the noise, from the far end inwards, until the next probability would raise the
 	// sum above Delta.

@@ -149,8 +149,8 @@ func (s Split) Models() int { return len(s.models) }
 func (s Split) Overlap() int { return s.overlap }
 
 // Disjoint assigns each record to exactly one model at random. Sizes of models differ by at most one. The
-// split is valid under accountant.ReplaceOne, because the number of records is public. For add/remove use
-// [ByUnit].
+// split treats the number of records as public, so it is valid only under accountant.ReplaceOne. For
+// add/remove use [ByUnit].
 func Disjoint(records, models int, key rng.Key) (Split, error) {
 	return Repeated(records, models, 1, key)
 }

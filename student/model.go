@@ -126,7 +126,6 @@ func probabilities(dst Matrix, model member, x Matrix) error {
 	return nil
 }
 
-// temper replaces each row p of scores by probabilities proportional to (p + doubt)^power.
 func temper(scores Matrix, power float64) {
 	if scores.Cols == 0 {
 		return

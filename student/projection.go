@@ -34,7 +34,7 @@ const (
 	// On public MNIST (development split, 200 labels) accuracy is .9735 at 0, .9748 at .1, .9745 at .2 and
 	// .9728 at .3.
 
-	// Each component is divided by variance^whiten. With whiten = .5, whitening is full.
+	// Each principal component is divided by variance^whiten. With .5, all components get equal variance.
 	whiten = .1
 
 	far = 1e6 // largest scaled feature, so that unusual rows do not overflow

@@ -112,7 +112,8 @@ type Answer[T any] struct {
 type StableMechanism interface {
 	// Event returns the worst-case event of a whole run.
 	Event() accountant.Event
-	// Law returns the distribution of a run: values are -distance, and "above" means a refusal.
+	// Law returns the distribution of a run. The value of a query is its negated distance, and "above" means
+	// a refusal.
 	Law() Law
 	// LawAt returns the exact log probabilities of a release and of a refusal at the given distance.
 	LawAt(distance int64) (released, refused float64)

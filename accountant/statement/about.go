@@ -34,7 +34,8 @@ type About struct {
 	Justification string `json:"justification,omitempty"` // why this epsilon and this unit
 	Utility       string `json:"utility,omitempty"`       // accuracy on public or released data, and for whom
 	Retention     string `json:"retention,omitempty"`     // when keys and private files are destroyed
-	// Each of the following fields has one of two values. An empty Source or Access means the first value.
+	// Releases, Source and Access each have one of two values. An empty Source means "static", and an empty
+	// Access means "non-interactive".
 	Releases string `json:"releases,omitempty"` // "one" or "many"; by default "many" if a ledger can be charged again
 	Source   string `json:"source,omitempty"`   // "static" or "dynamic" (new data arrive)
 	Access   string `json:"access,omitempty"`   // "non-interactive" or "interactive"

@@ -156,8 +156,8 @@ func (p Public) enough(a Alternative, goal Goal) bool {
 	return a.ExpectedCorrect >= goal.MinLabels || a.Queries == p.Queries
 }
 
-// best returns a plan that meets the goal in every world. It maximizes the number of correct labels in
-// worlds[0].
+// best returns a plan that meets the goal in all `worlds`: on simulated votes for different assumptions about
+// teachers. It maximizes the number of correct labels in worlds[0].
 func (p Public) best(ctx context.Context, worlds []world, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
 	same, fits, err := goal.equivalent(p.Queries, budget)
 	if err != nil {

@@ -28,8 +28,8 @@ type Outcome struct {
 	Asked     float64 // Asked, Released and Right are expected numbers, out of one query per example
 	Released  float64
 	Right     float64
-	// Approximate is set for m-svec. The outcome of m-svec has a relative error of about 1e-3. All other
-	// outcomes are exact sums.
+	// Approximate is set for the sparse vector mechanism m-svec. Its outcome has a relative error of about
+	// 1e-3. All other outcomes are exact sums.
 	Approximate bool
 }
 
@@ -258,7 +258,7 @@ func (d distances) refusal(noise rng.Masses, threshold, z int64) (refused, right
 	return refused, right
 }
 
-// oneThreshold computes the outcome of the stable sparse vector.
+// oneThreshold computes the outcome of a sparse vector mechanism with one noisy threshold.
 func (d distances) oneThreshold(o *Outcome, cfg stable.Config) error {
 	// Given the threshold noise, queries are independent. The run stops at the last allowed refusal. By
 	// Wald's identity, the expected number of queries is the expected number of refusals divided by the

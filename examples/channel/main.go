@@ -40,7 +40,7 @@ func main() {
 	}
 }
 
-// serve charges the maximum number of answers and then labels queries.
+// serve charges the ledger for all allowed answers, then labels queries.
 func serve(ctx context.Context, out io.Writer, queries <-chan query, key rng.Key) error {
 	mechanism, err := aggregate.NewConfidentGNMax(aggregate.ConfidentGNMaxConfig{Threshold: 150, Sigma1: 40, Sigma2: 20, Queries: 40, Answers: 25})
 	if err != nil {

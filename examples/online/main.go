@@ -95,8 +95,8 @@ func (t trace) inputs(m tokens.Mechanism) (all []tokens.Input) {
 	return all
 }
 
-// replay answers n queries in each run, and repeats the recorded steps as needed. It returns the fraction
-// of answers that equal the token with the most votes. The public model's token replaces a missing answer.
+// replay answers n queries in each run, and cycles through the recorded steps. It returns the fraction of
+// answers that equal the token with the most votes. The public model's token replaces a missing answer.
 func (t trace) replay(m tokens.Mechanism, key rng.Key, n, runs int) (right float64, err error) {
 	all := t.inputs(m)
 	for run := range runs {

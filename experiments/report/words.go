@@ -246,8 +246,8 @@ func targetList(r *experiments.Result) string {
 	return strings.Join(names, ", ")
 }
 
-// leadersAt returns the best of several private methods at a target, with all that do not differ
-// significantly from the best. A method that always predicts one class ranks behind all others.
+// leadersAt returns the best of several private methods at a target epsilon, and all methods not
+// significantly different from it. A method that always predicts one class ranks behind all others.
 func leadersAt(r *experiments.Result, epsilon float64) []string {
 	best := -1
 	for i, row := range r.Rows {

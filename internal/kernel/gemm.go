@@ -16,7 +16,7 @@ const (
 	addRun   = 48
 	addDepth = 5 * addRun
 	dotRun   = 1024
-	// dotFrom is the least length at which products with at most dotCols columns are inner products.
+	// dotFrom is the least k from which inner products compute matrix products with at most dotCols columns.
 	dotFrom       = 32
 	dotCols       = 16
 	packedDotCols = 12

@@ -233,7 +233,7 @@ func (h Halves) MulStrips(dst []float32, to Strips, src []float32, from Strips, 
 	}
 }
 
-// GroupOutputs is the number of results of each group in a [Groups].
+// GroupOutputs is the number of result vectors of each group in [Groups].
 const GroupOutputs = 4
 
 // Groups is a pair of sparse matrices, for a filter and for its mirror image. Each input and each result is a

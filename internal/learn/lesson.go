@@ -206,7 +206,7 @@ func (l *lesson) pure(events ...accountant.Event) float64 {
 	return epsilonBy(Must(theorems.NewBasic(accountant.AddRemove)), 0, events...)
 }
 
-// Mechanism is a mechanism that can be traced. The files in the folder text set Short, Long and Inputs.
+// Mechanism is a mechanism that can be traced. Short, Long and Inputs come from files in internal/learn/text.
 type Mechanism struct {
 	Name   string
 	Short  string

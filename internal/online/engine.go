@@ -21,7 +21,7 @@ type Answerer interface {
 	Ask(ctx context.Context, questions []*Question) ([]tokens.Answer, error)
 	// Resume counts an answer from the journal. The argument more holds the data of Question.More.
 	Resume(ctx context.Context, a tokens.Answer, more []byte) error
-	// Left returns what remains of the caps.
+	// Left returns the remaining numbers of questions and answers by vote.
 	Left() tokens.Left
 }
 
@@ -32,7 +32,7 @@ var (
 	ErrConflict = errors.New("the query was answered before, with other inputs")
 	// ErrBusy matches the error of questions for which the queue has no room.
 	ErrBusy = errors.New("too many questions wait; ask again later")
-	// ErrFailed matches the error of questions after a failure, usually of the disk.
+	// ErrFailed matches the error of all questions after something failed, usually the disk.
 	ErrFailed = errors.New("the labeller failed; ask again after its restart")
 	// ErrStopped matches the error of questions after a stop.
 	ErrStopped = errors.New("the labeller stops; ask again after its restart")

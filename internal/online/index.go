@@ -14,7 +14,7 @@ func newIndex() *index { return &index{seed: maphash.MakeSeed(), slots: make([]u
 
 func (x *index) hash(query string) uint32 { return uint32(maphash.String(x.seed, query) >> 32) }
 
-// find calls `is` with the place of each record that may have the query, until `is` returns true.
+// find calls `is` with the place of each record whose query has the same hash, until `is` returns true.
 func (x *index) find(query string, is func(place uint32) bool) {
 	hash := x.hash(query)
 	for at := x.slot(hash); x.slots[at] != 0; at = (at + 1) % len(x.slots) {

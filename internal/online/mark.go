@@ -41,8 +41,8 @@ func openMark(key rng.Key) (mark, error) {
 	return mark{f}, err
 }
 
-// check returns an error unless the journal has the marked frame. The result `empty` is true if the mark's
-// file is empty.
+// check returns an error if the journal lacks the frame that m records. The result `empty` is true if the
+// mark's file is empty.
 func (m mark) check(j *journal) (empty bool, err error) {
 	is, code := make([]byte, markSize), make([]byte, len(j.code))
 	if n, err := m.file.ReadAt(is, 0); n == 0 && err == io.EOF {

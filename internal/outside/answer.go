@@ -23,10 +23,9 @@ var seed = maphash.MakeSeed()
 // query q. Queries with equal votes may share a group, because their labels have equal distributions. All
 // rows without a query form one group.
 //
-// After a failure, o has two labels: a hash of the text of a, and the failure. Otherwise, there is one label
-// for the hash, one for the number of rows, and one for each cell. The label of a cell contains the group of
-// the query. The numbers of o are the means of each column, and of all columns, over each group. In a group
-// of queries, the means ignore whole numbers.
+// After a failure, o has two labels: a hash of a.Text, and the failure. Otherwise, labels describe the hash,
+// the number of rows, and each cell with its group. The numbers of o are means within each group: one per
+// column, and one over all columns. The means of queries skip whole numbers, such as class indices.
 func (a Answer) Outcome(groups []int) (o audit.Outcome[string]) {
 	add := func(format string, args ...any) {
 		o.Labels = append(o.Labels, unique.Make(fmt.Sprintf(format, args...)).Value())

@@ -7,12 +7,12 @@
 // A cell is the text that pandas writes to CSV for the same table, except for whole floats. A missing value
 // is empty, a boolean is True or False, a date is 2006-01-02. A float is the shortest text that parses to the
 // same value. A whole float has no decimal point. If a value is missing, pandas stores a column of integers
-// as floats. Without the decimal point, these integers keep their text.
+// as floats, such as 3.0. This package then writes 3.
 //
 // # Types and encodings
 //
 // Columns hold strings, integers, floats, booleans or dates. Missing values, dictionaries and all encodings
-// except the obsolete bit-packed levels are supported. Pages have version 1 or 2, without compression or with
+// are supported, except the obsolete BIT_PACKED. Pages have version 1 or 2, without compression or with
 // Snappy, gzip, Zstandard or LZ4. Reading a column with another type, encoding or compression is an error.
 // [Column].Refused describes the content of a column with another type.
 //

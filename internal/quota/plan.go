@@ -98,7 +98,8 @@ func (s Sample) rank(before uint64) float64 {
 	return near * (1 + slope*(done-0.5)) * float64(s.Terms.Votes) / float64(s.Terms.Questions) * float64(s.X.Rows)
 }
 
-// Radius returns the radius of a question after `before` earlier questions. It uses only public rows.
+// Radius returns the distance within which units vote on the question `row`, after `before` earlier
+// questions. It uses only public rows.
 func (s Sample) Radius(row []float32, before uint64) float64 {
 	if s.Terms.Radius > 0 {
 		return s.Terms.Radius

@@ -15,7 +15,6 @@ import (
 	"unicode/utf8"
 )
 
-// These limits are constants, so they do not depend on private texts.
 const (
 	shortest = 2      // characters of a word
 	longest  = 40     // a longer word is ignored

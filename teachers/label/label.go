@@ -71,7 +71,7 @@ type Result struct {
 	Entry                     int64             // index of this run's entry in the ledger
 	SHA256                    [sha256.Size]byte // hash of the labels file, as committed to the ledger
 	Votes                     *votes.Source     // votes on the labelled queries
-	// The next fields describe the whole ledger.
+	// Account, Claim, Lack, By and Left describe the whole ledger.
 	Account ledger.Config
 	Claim   float64           // epsilon at Delta of everything charged to the ledger
 	Lack    error             // why accounting by privacy loss distributions was requested but gave no claim
@@ -244,8 +244,8 @@ func at(runs []recorded, pool string, query int) *recorded {
 	return nil
 }
 
-// find returns the run with identity asked, or nil. If another run has some of its queries, find returns an
-// error.
+// find returns the recorded run whose identity equals `asked`, or nil. If a different run has some queries of
+// `asked`, find returns an error.
 func find(runs []recorded, asked identity, votes []byte) (*recorded, error) {
 	for i, r := range runs {
 		same, err := r.Of(votes)

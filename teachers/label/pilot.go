@@ -153,8 +153,8 @@ func (j *job) piloted(ctx context.Context) error {
 	return j.Plan.Pilot(p, true)
 }
 
-// samePilot sets stage.Out. If a pilot of these votes is recorded, samePilot also sets id and returns the
-// pilot, otherwise nil. The error is errPlanned if labels are recorded but the pilot or its file is missing.
+// samePilot returns the recorded pilot of these votes and sets id, or returns nil. It sets stage.Out to the
+// pilot's path. The error is errPlanned if labels are recorded but the pilot or its file is missing.
 func (j *job) samePilot(before *run.Before, id *identity, stage *run.Stage) (same *run.Recorded, err error) {
 	labels, pilots, err := recordedRuns(before)
 	if err != nil {

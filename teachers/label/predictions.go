@@ -74,7 +74,7 @@ func openPredictions(path string, classes int) (*predictionReader, error) {
 
 func (r *predictionReader) close() { r.file.Close() } // an error does not matter after reading
 
-// predictionOf requires queries in ascending order.
+// predictionOf returns the predicted class probabilities of a query. Calls must have ascending queries.
 func (r *predictionReader) predictionOf(query int) ([]float64, error) {
 	for {
 		text, err := r.lines.ReadSlice('\n')

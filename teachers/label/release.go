@@ -114,8 +114,8 @@ func askAll(ctx context.Context, votes iter.Seq2[votes.Ballot, error], predictio
 }
 
 // Planning chooses mechanism, noise and queries of a new run, from public values. It maximises the expected
-// number of correct labels within the remaining budget. If a run in the ledger contains the first query of
-// Config.Votes, Run repeats this run. If labels would be too inaccurate or too few, the error is a
+// number of correct labels within the remaining budget. If an earlier run on the ledger includes the first
+// query of Config.Votes, [Run] repeats this run. If labels would be too inaccurate or too few, the error is a
 // *[plan.NoPlanError]. For a new ledger, the error suggests a remedy.
 type Planning struct {
 	Public plan.Public // Queries is ignored

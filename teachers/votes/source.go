@@ -250,8 +250,8 @@ func (o Options) classNames(classes int) []string {
 // Counts reports whether the file holds counts, which hide the votes of single teachers.
 func (s *Source) Counts() bool { return s.opt.Counts }
 
-// Hash returns a hash of all votes of the file, for any selected queries and any format. For labels the hash
-// equals [Matrix.Hash]. The hash has no key, so it is secret.
+// Hash returns a hash of all votes in the file, selected or not. The file format does not affect the hash.
+// For labels the hash equals [Matrix.Hash]. Do not publish the hash: a small file can be guessed from it.
 func (s *Source) Hash() [32]byte { return s.hash }
 
 func (s *Source) String() string {
@@ -320,8 +320,8 @@ func (s *Source) eachCount(ctx context.Context) iter.Seq2[[]int, error] {
 	}
 }
 
-// Load reads the labels of the chosen queries into memory. With more than 127 classes, a vote takes two bytes
-// instead of one.
+// Load reads the votes on the queries of s into memory. A vote takes one byte, or two with more than 127
+// classes.
 func (s *Source) Load(ctx context.Context) (*Matrix, error) {
 	if s.opt.Counts {
 		return nil, errors.New("votes: counts do not contain the votes of single teachers")

@@ -43,8 +43,6 @@ func (c *convolver) law(part *component, h float64, q *query, up bool) (*tilted,
 	return t, c.spend(len(t.p) + t.pieces)
 }
 
-// build composes a component stage by stage. The caller must convolve the returned factors on the grid with
-// step `top`.
 func (q *query) build(c *convolver, part *component, stages []stage, top float64, up bool) ([]factor, error) {
 	first := top
 	if len(stages) > 0 {
@@ -110,7 +108,6 @@ type stage struct {
 
 const ratioPerStage = 128
 
-// plan chooses the grids.
 func (q *query) plan(gap float64) (top float64, stages [][]stage) {
 	// Splitting the mass of a cell of width h between its ends raises the variance of a loss by h^2/6 on
 	// average. Merging lowers the variance by h^2/12. So C steps on a grid of step h separate upper and lower

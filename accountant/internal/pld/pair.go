@@ -194,7 +194,7 @@ type Sum struct {
 	about   float64 // log of the approximate delta of the query
 }
 
-// Add adds n runs of a pair. If a count overflows, Add adds nothing and Full returns true.
+// Add adds n copies of p to s. If a count overflows, Add adds nothing and Full returns true.
 func (s *Sum) Add(p Pair, n int64) {
 	switch p.kind {
 	case pairLossless:

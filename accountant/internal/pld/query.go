@@ -71,7 +71,7 @@ func solve(f func(lambda float64) float64) float64 {
 	return hi
 }
 
-// aimDelta chooses the tilt for finding epsilon at delta = e^logDelta.
+// aimDelta chooses the exponential tilt for computing epsilon at delta = e^logDelta.
 func (q *query) aimDelta(logDelta, gap float64) {
 	// If a few huge losses make up much of delta, the tilted distribution has a second mode and the first
 	// guess is bad. The second guess omits rare losses that make up at most half of delta.

@@ -7,8 +7,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// roughLaw approximates the loss distribution of one step, to choose the tilt and the grid. No bound depends
-// on roughLaw.
+// roughLaw approximates the privacy loss distribution of one step, to choose numerical parameters. No bound
+// depends on roughLaw.
 type roughLaw struct{ loss, logw []float64 }
 
 func (s roughLaw) top(lambda float64) float64 {

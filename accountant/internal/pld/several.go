@@ -55,7 +55,7 @@ func (s several) mixture() mixture {
 
 const (
 	maxSeveral = 1e9
-	// maxSeveralNoise bounds the noise multiplier. With more noise, the Gaussian bound Pair.plain is as good.
+	// maxSeveralNoise bounds the noise multiplier. With more noise, Pair.plain is an equally good bound.
 	maxSeveralNoise                            = 1e6
 	leastSeveral, mostSeveral, severalOutcomes = 1 << 14, 1 << 18, 1 << 12
 )

@@ -136,8 +136,8 @@ func (a *allocation) newSplit(h, tail float64) *splitLaw {
 	return l
 }
 
-// ratios returns the masses of a cell [from, to] of likelihood ratios. The results left and right divide the
-// mass under Q between the ends `from` and `to`. The result `mass` is the total under P.
+// ratios splits the probability of likelihood ratios in [from, to] between the two ends. Under Q, the results
+// `left` and `right` are the masses at `from` and `to`. The result `mass` is the total under P.
 func (m mixture) ratios(from, to, zlo, zhi float64) (left, right, mass, slack float64) {
 	a, b := math.Log(from), math.Log(to)
 	z0, z1 := math.Max(zlo, m.at(a)), math.Min(zhi, m.at(b))
@@ -236,8 +236,6 @@ func (l *splitLaw) large(h, less float64, up bool) *sumLaw {
 	return out
 }
 
-// sumOfSmall returns the distribution of the sum of n small ratios. If biased is set, one ratio has the
-// distribution l.biased.
 func (l *splitLaw) sumOfSmall(n float64, biased bool) (*smallSum, error) {
 	key := splitKey{int64(n), biased}
 	if s := l.sums[key]; s != nil {

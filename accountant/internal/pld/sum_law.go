@@ -240,8 +240,8 @@ func (l *sumLaw) addFar(big, small *sumLaw, far int, same bool, work *int) {
 	}
 }
 
-// cut drops grid points: a lower tail with Q-mass at most `tail`, and an upper tail with P-mass at most
-// `tail`.
+// cut drops the lowest grid points with probability at most `tail` under Q, and the highest ones likewise
+// under P.
 func (l *sumLaw) cut(tail float64) {
 	// An upper distribution splits the lower tail between the first point and 0, and the upper tail between
 	// the last point and infinity. A lower distribution merges each tail with the first or last point.

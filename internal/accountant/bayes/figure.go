@@ -93,7 +93,7 @@ type Figure struct {
 
 // Figure returns the bound for all steps:
 //
-//	min over lambda of (sum of costs - log(Delta - FailureDelta))/lambda
+//	min over orders lambda of (sum of costs at lambda - log(Delta - FailureDelta))/lambda
 //
 // If Config.Bound is set, the result is at most the epsilon of the moments accountant at Delta.
 func (a *Account) Figure() Figure {

@@ -178,7 +178,7 @@ func (s *spread) add(xs []float64) {
 	s.squares, s.lostSquares = addTo(s.squares, s.lostSquares, b0+b1)
 }
 
-// addTo returns sum + x, and lost plus the rounding error of this addition (Neumaier 1974).
+// addTo returns the rounded sum + x, and `lost` plus the rounding error of this addition (Neumaier 1974).
 func addTo(sum, lost, x float64) (float64, float64) {
 	t := sum + x
 	if math.Abs(sum) >= math.Abs(x) {
@@ -258,7 +258,7 @@ func (ref *reference) scan(squares []float64, steps int) []shortfalls {
 	return out
 }
 
-// logMean returns log(mean(X_i) + X*extra)/T, rounded up, for T = steps and the X_i and X of [shortfalls].
+// logMean returns s.cost + log(1 - s.mean() + extra)/steps, rounded up.
 func (s shortfalls) logMean(extra float64, steps int) float64 {
 	// Let W be the mean of shortfalls. The cost is K + log1p(extra - W)/T. To cover the relative error of W,
 	// arithmetic x W is added to the argument. In the fast case of power, 1 - z has an error of 2^-53. Each

@@ -11,8 +11,8 @@ import (
 
 type noise interface {
 	log(x float64) (cdf, density float64)
-	// nodes returns points and weights to integrate a density times k-1 distribution functions, centred in
-	// [low, high].
+	// nodes returns points and log weights to integrate a density times k-1 distribution functions, with
+	// centres in [low, high].
 	nodes(low, high, k int) (x, weight []float64)
 }
 

@@ -221,8 +221,8 @@ func gnmaxWorst(sigma, a float64) float64 { return a / sigma / sigma }
 
 func thresholdWorst(sigma, a float64) float64 { return gnmaxWorst(math.Sqrt2*sigma, a) }
 
-// flipBound returns the bound of Theorem 6 of Papernot et al. 2018. The orders mu1 = mu2 + 1 and mu2 = sigma
-// sqrt(log 1/q) are from their Proposition 10.
+// flipBound returns the data-dependent Rényi bound of Papernot et al. 2018 for GNMax (Theorem 6). The orders
+// mu1 = mu2 + 1 and mu2 = sigma sqrt(log 1/q) are from their Proposition 10.
 func flipBound(logQ, sigma, a float64) (float64, bool) {
 	// On any votes, the divergence is at most a/sigma^2. q bounds the probability of all answers except the
 	// most probable one. The bound is

@@ -27,8 +27,8 @@ type SanitizerConfig struct {
 	Classes   int       // at least 2; required
 	Delta     float64   // delta of Released.Epsilon, in (0, 1); required
 
-	// Order is the order of the released divergence, above 1. The default, at most 500, nearly minimises the
-	// epsilon of queries at a fifth of their worst-case cost.
+	// Order is the order of the released Rényi divergence, above 1. The default, at most 500, nearly
+	// minimises epsilon if queries cost a fifth of the worst case.
 	Order float64
 	// Beta is the smoothness of the sensitivity, at least 1e-5. Between neighbours, the sensitivity changes
 	// by a factor of at most e^Beta. The charge is finite at orders below [OrderLimit]. The default is 1/(3

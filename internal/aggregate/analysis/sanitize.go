@@ -18,12 +18,13 @@ import (
 type Sanitized struct {
 	// Published follows the procedure of Papernot et al. 2018, for comparison. For Confident-GNMax, Published
 	// sanitises the expected cost, as if the probabilities of answers were public. Its release cost is the
-	// formula of Theorem 23. At the values of beta that the procedure tries, this formula is not a bound. If
-	// a condition of the published smooth sensitivity fails, Published is nil and Unpublished is the reason.
+	// formula of Theorem 23. The procedure tries smoothness values beta for which this formula is not a
+	// bound. If the published smooth sensitivity does not apply, Published is nil and the field Unpublished
+	// holds the error.
 	Published   *Preview
 	Unpublished error
-	// Valid sanitises the cost as if all queries were answered. Valid.Cost bounds the cost of the release.
-	// The smooth sensitivity is computed as in [Sanitizer.Release], even if Published is nil.
+	// Valid previews a release of the total cost, as if all queries were answered. Valid.Cost bounds the
+	// release's cost. The smooth sensitivity is computed as in [Sanitizer.Release].
 	Valid Preview
 }
 

@@ -119,8 +119,8 @@ func mstabConfig(sigma, scale float64, queries int) (stability.MStabConfig, erro
 
 func (m *Mechanism) Event() accountant.Event { return m.event }
 
-// LawAt returns the exact log probabilities of a release and of a refusal, for a first query at the given
-// distance.
+// LawAt returns the exact log probabilities of release and refusal of a first query, given its distance to
+// instability.
 func (m *Mechanism) LawAt(distance int64) (released, refused float64) {
 	if m.test != nil {
 		return m.test.Law(distance)

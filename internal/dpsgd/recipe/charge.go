@@ -157,9 +157,9 @@ func (j *job) settings() settings {
 	return settings{Plan: j.plan, Seed: j.seed, RowsPerUnit: j.RowsPerUnit, Records: j.Records}
 }
 
-// Recorded returns a recorded run that the new run would repeat, and its settings s. The data must have the
-// given hash. The settings s must equal asked(s), the new settings at the noise or price of s. Without a
-// match, the returned run is nil.
+// Recorded returns a recorded run that the new run would repeat, and the recorded settings s. The data must
+// have the given hash. The settings s must equal asked(s): the new run's settings, with noise or price from
+// s. Without a match, the returned run is nil.
 func Recorded[S any](before *run.Before, hash []byte, asked func(is S) S) (*run.Recorded, S, error) {
 	for i := range before.Recorded {
 		r := &before.Recorded[i]

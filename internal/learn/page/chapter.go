@@ -61,7 +61,7 @@ type Choice struct {
 	Label string `json:"label"`
 }
 
-// Scene is a named situation.
+// Scene is a named choice of knob values.
 type Scene struct {
 	Name      string
 	Situation Situation

@@ -47,7 +47,7 @@ func Check(ctx context.Context, paths []string) (*Report, error) {
 	return check(ctx, paths, passUnits, openFile)
 }
 
-// CheckText checks a manifest in memory. Errors use name as its file name.
+// CheckText checks a manifest in memory. Errors use `name` as the file name.
 func CheckText(ctx context.Context, name string, text []byte) (*Report, error) {
 	open := func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
 	return check(ctx, []string{name}, passUnits, open)

@@ -15,8 +15,8 @@ import (
 	"github.com/pate-go/pate/internal/results"
 )
 
-// find adds the checks of all files in a folder and returns the path of the folder's ledger. Any other path
-// is returned unchanged.
+// find checks the files of a folder and returns the path of the folder's ledger. Any other path is returned
+// unchanged.
 func (c *checks) find(path string) (string, error) {
 	if filekind.Of(path) != filekind.Folder {
 		return path, nil

@@ -16,7 +16,7 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// AgreementFlags are flags for the accuracy and the common errors of teachers.
+// AgreementFlags are flags for the accuracy of teachers and for errors that teachers share.
 type AgreementFlags struct {
 	plan.Agreement
 	CalibrateOn string

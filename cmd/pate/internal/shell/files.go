@@ -59,7 +59,7 @@ func (t Target) CheckWritable() error {
 	return nil
 }
 
-// CheckReplaceable refuses targets that are not writable, ledgers, keys, inputs, and the head and id files of
+// CheckReplaceable refuses ledgers, keys, targets that are not writable, inputs, and the head and id files of
 // inputs.
 func (t Target) CheckReplaceable(inputs ...string) error {
 	for _, input := range inputs {
@@ -134,7 +134,7 @@ func ExpandPaths(paths []string) []string {
 	return files
 }
 
-// instead advises a user who gives an unexpected kind of file. FILE stands for the path.
+// instead maps each refused kind of file to advice. FILE stands for the path.
 var instead = map[filekind.Kind]string{
 	filekind.Empty:     "the program that wrote the file did not finish: write the file again",
 	filekind.Folder:    "name a file in it",
