@@ -37,7 +37,6 @@ type Rougher interface {
 
 const roughTolerance = 1e-3
 
-// leaveLowerEnds turns off Bound.Lower, or returns false.
 type upperEnds interface{ leaveLowerEnds() bool }
 
 type cheaperAccount struct {

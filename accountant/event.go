@@ -51,7 +51,7 @@ type (
 	groupable interface {
 		group(n int64) (Event, error)
 	}
-	// pair returns a pair of distributions that dominates one run of a leaf.
+	// pair returns a pair of distributions that dominates one run of the event.
 	paired interface{ pair() (pld.Pair, error) }
 	// pairs adds to s several pairs of distributions that together dominate n runs of the event.
 	severalPairs interface {

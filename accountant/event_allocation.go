@@ -114,7 +114,6 @@ func (e RandomAllocation) sigma() float64 {
 	return noise.NoiseMultiplier
 }
 
-// curve, pairs and attained require that Event is a Gaussian. The method flatten refuses other events.
 func (e RandomAllocation) curve() curve {
 	if e.sigma() == 0 {
 		return infiniteCurve

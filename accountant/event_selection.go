@@ -145,7 +145,7 @@ func (e selected) negativeBinomial(base curve, orders, values []float64) curve {
 	}
 }
 
-// poisson follows Papernot, Steinke 2022, Theorem 6.
+// poisson bounds the divergence for a Poisson number of runs (Papernot, Steinke 2022, Theorem 6).
 func (e selected) poisson(base curve, orders, values []float64) curve {
 	// If the inner run is (log(1 + 1/(a-1)), delta)-DP, the bound is eps(a) + mean delta + log(mean)/(a-1). A
 	// mean below 1 is accounted as mean 1. Then each run happens with probability mean, and otherwise has the

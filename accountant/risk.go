@@ -285,9 +285,9 @@ func (r *Risk) Right(prior float64) (Interval, error) {
 type GDP struct {
 	Mu    float64 `json:"upper"`
 	Delta float64 `json:"delta"`
-	// Regret is an upper bound on the true positive rate (TPR) allowed by Mu and Delta minus the TPR of
-	// the dominating pairs. The bound is for 12 false positive rates from 1e-4 to 0.9. Regret is 0 if the
-	// run is exactly Gaussian (Gómez et al. 2025).
+	// Regret is an upper bound on the difference of two true positive rates. Mu and Delta allow the first
+	// rate, and the dominating pairs the second. The bound is for 12 false positive rates from 1e-4 to 0.9.
+	// Regret is 0 if the run is exactly Gaussian (Gómez et al. 2025).
 	Regret float64 `json:"regret"`
 }
 

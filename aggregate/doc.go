@@ -12,7 +12,8 @@
 //
 // [Session].AskBatch answers many consecutive queries on all cores.
 //
-// Class j has n_j votes, and the student predicts m_j votes for class j. The mechanisms:
+// Class j has n_j votes. InteractiveGNMax has a student model, which predicts m_j votes for class j. The
+// mechanisms:
 //
 //	LNMax             largest count plus discrete Laplace noise
 //	GNMax             largest count plus discrete Gaussian noise
@@ -33,9 +34,9 @@
 // # Guarantee
 //
 // Assume that one record changes at most one teacher. Then one record moves at most one vote of every query
-// between classes. Neighbours are data sets that differ by one record. The table bounds the Rényi divergence
-// of order a > 1 between all answers of a session on two neighbours. Queries may be adaptive. Queries and
-// Answers are the caps in the config of the mechanism:
+// between classes. Neighbours are data sets that differ by one record. Queries may be adaptive. The next
+// table bounds the Rényi divergence of order a > 1 between all answers of a session on two neighbours.
+// Queries and Answers are the caps in the mechanism's config:
 //
 //	GNMax             Queries a/Sigma^2
 //	ConfidentGNMax    Queries a/(2 Sigma1^2) + Answers a/Sigma2^2

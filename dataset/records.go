@@ -17,8 +17,8 @@ type row struct {
 	cells []string // valid until the next row is read
 }
 
-// rowReader reads the rows of a CSV file. It cuts rows without quotes at separators. Package encoding/csv
-// reads all other rows.
+// rowReader reads the rows of a CSV file. It splits most rows without quotes itself. Package encoding/csv
+// parses all other rows.
 type rowReader struct {
 	path  string
 	plain io.Reader

@@ -61,8 +61,8 @@ type Task struct {
 	// Pool is drawn and Pool.Y has no meaning.
 	Ranges    *Ranges
 	Questions *Table // rows of a drawn pool as a table, otherwise nil
-	// Silos holds the sorted names of silos (such as hospitals) in public rows; see CSVOptions.Silo. SiloOf
-	// maps each private unit to the index of its silo. A unit with rows in two silos is refused.
+	// Silos holds the sorted names of the silos (such as hospitals) in column CSVOptions.Silo of the public
+	// rows. SiloOf maps each private unit to the index of its silo. A unit with rows in two silos is refused.
 	Silos  []string
 	SiloOf map[string]int
 }

@@ -3,11 +3,10 @@
 //
 // A step works as follows, for data of n records:
 //
-// 1. Every record joins the batch independently with probability q, or by another scheme of [Sampling]. 2.
-// The gradient g of each record is scaled by min(1, C/|g|), where C is the clip norm. 3. The clipped
-// gradients are summed on an integer grid, and exact discrete Gaussian noise is added. The
-//
-//	standard deviation of the noise is just above NoiseMultiplier times C.
+//  1. Every record joins the batch independently with probability q, or by another scheme of [Sampling].
+//  2. The gradient g of each record is scaled by min(1, C/|g|), where C is the clip norm.
+//  3. The clipped gradients are summed on an integer grid, and exact discrete Gaussian noise is added. The
+//     standard deviation of the noise is just above NoiseMultiplier times C.
 //  4. The noisy sum is divided by the expected batch size q n, never by the actual batch size. The update
 //     rule uses the quotient as the gradient.
 //
@@ -60,7 +59,7 @@
 //
 //   - The number of records n is public, because the expected batch size q n depends on n. [Config.Records]
 //     sets n. By default n is the number of records in the data, and the run publishes this number. The proof
-//     assumes that neighbouring data sets have the same n.
+//     assumes that adding or removing a record does not change the public n.
 //   - The key must be secret. For a release it must come from rng.NewKey. All randomness is a function of the
 //     key and of a hash of configuration, data and initial parameters. The noise also depends on the clipped
 //     sum. If two machines round this sum differently, they draw equal noise only with probability 2^-128. A

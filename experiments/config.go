@@ -287,7 +287,7 @@ type Identity struct {
 	Features string   `json:"features,omitempty"`
 	Teachers int      `json:"teachers,omitempty"`
 	Methods  []string `json:"methods,omitempty"`
-	// Without public rows, Pool is the source of the queries, and Ranges is the file of declared ranges.
+	// Without public rows, Pool is the kind of artificial pool, and Ranges is the file of declared ranges.
 	Pool    string `json:"pool,omitempty"`
 	Ranges  string `json:"ranges,omitempty"`
 	Silos   string `json:"silos,omitempty"` // column

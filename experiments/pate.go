@@ -150,7 +150,8 @@ func runVote(ctx context.Context, c point, p prepared, v poll, method string, se
 
 func (r *Row) doubt(words string) { r.Note = strings.TrimPrefix(r.Note+"; "+words, "; ") }
 
-// release derives its key from the votes and the target, so different runs never share noise.
+// release answers the queries of v by m. The key depends on the votes and the target epsilon, so different
+// runs never share noise.
 func (c point) release(ctx context.Context, m votingPlan, v poll, method string, seed int) ([]aggregate.Answer, error) {
 	hash := v.votes.Hash()
 	var answers []aggregate.Answer

@@ -77,7 +77,6 @@ func (c point) bySilo(all neighbours.Rows) []neighbours.Rows {
 	return parts
 }
 
-// release adds the vote counts of all silos, as `pate label` does.
 func (e election) release(ctx context.Context, plan nearby.Plan, r *ledger.Reservation, key rng.Key, asked dense.Matrix) (nearby.Labels, error) {
 	if e.silos == nil {
 		return plan.Release(ctx, r, key, e.all, asked)

@@ -192,7 +192,7 @@ func (t Masses) AtMost(m int64) float64 {
 	return t.below[m+t.Reach]
 }
 
-// TimesAtMost multiplies products[i] by P[Z <= m + i stride], for stride > 0.
+// TimesAtMost multiplies products[i] by t.AtMost(m + i stride), for stride > 0.
 func (t Masses) TimesAtMost(products []float64, m, stride int64) {
 	before := func(limit int64) int64 {
 		return min(max(0, (limit-m+stride-1)/stride), int64(len(products)))

@@ -237,7 +237,8 @@ func (d *DiscreteGaussian) sampleNarrow(s *Stream) int64 {
 
 func (d *DiscreteGaussian) known() uint { return 63 - guideBits - d.fine }
 
-// quick returns M (see Fill) and true if the word w alone proves that M is accepted.
+// quick returns a magnitude M (see [DiscreteGaussian.Fill]). If the random word w alone proves that M is
+// accepted, ok is true.
 func (d *DiscreteGaussian) quick(t *table, w uint64) (m uint64, ok bool) {
 	// The slot is within one cell X, and V >= (2X+1)/(2 s^2). The right side exceeds the exponent g = j
 	// (2X+j)/(2 s^2) for every j < 1. So the first trial V < g fails and the Bernoulli is true.

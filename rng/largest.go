@@ -169,8 +169,8 @@ func twiceAtanh(p, q *big.Int, work uint) *big.Int {
 	return sum
 }
 
-// find returns the results of Largest for an exponential real in [e, e+1)/2^places. If t is too coarse, ok is
-// false.
+// find returns the results of [DiscreteGaussian.Largest] for an exponential variate in [e, e+1)/2^t.places.
+// If this interval does not determine them, ok is false.
 func (t *logs) find(n uint64, e *big.Int) (largest int64, first uint64, ok bool) {
 	var count, from, width, rest, to big.Int
 	from.Quo(e, count.SetUint64(n)) // n a <= e if and only if a <= e/n, rounded down

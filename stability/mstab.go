@@ -18,7 +18,7 @@ const (
 	Laplace Noise = iota + 1
 	// Gaussian adds discrete Gaussian noise to the distance. This noise is better for many queries.
 	Gaussian
-	// OneShot has the largest release probability of all (Epsilon, Delta)-DP tests of a distance.
+	// OneShot is the (Epsilon, Delta)-DP test of a distance with the largest release probability.
 	OneShot
 )
 

@@ -54,8 +54,8 @@ type Choice struct {
 	// Right[k] is the number of labels that candidate k predicted correctly, out of Labels. Right is empty if
 	// there is a single label or a single candidate.
 	Right []int
-	// Mean is the number of labels of Right that a weighted mean of candidates predicted correctly. The mean
-	// omits candidates that are clearly worse than the best candidate.
+	// Mean is the number of labels, out of Labels, that a weighted mean of candidates' scores predicted
+	// correctly. The mean omits candidates that are clearly worse than the best candidate.
 	Mean int
 
 	kept int // index of the first kept candidate

@@ -193,7 +193,6 @@ const (
 	alpha = .97
 	// The remaining error is below 2·((1-√(1-alpha²))/alpha)^iterations, 3e-4.
 
-	// iterations is the number of iterations of spread.
 	iterations = 36
 )
 

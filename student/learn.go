@@ -88,9 +88,9 @@ func (l *Learner) Select(ctx context.Context, m int, rnd *rand.Rand) ([]int, err
 }
 
 // Fit trains the student on released labels. The slice labels has a class or [Unlabelled] for each pool row.
-// Fit uses [CrossValidation], except for images with at least MaxSpread/2 labels. For such images, one kernel
-// ridge learns from the labels, and a second from the predictions of the first. Equal labels and random
-// streams give equal students.
+// Fit chooses the student by [CrossValidation]. For images with at least MaxSpread/2 labels, there is no
+// choice. One kernel ridge regression learns from the labels, and a second from the first's predictions.
+// Equal labels and random streams give equal students.
 func (l *Learner) Fit(ctx context.Context, labels []int, classes int, rnd *rand.Rand) (*Choice, error) {
 	c := CrossValidation{Candidates: TableCandidates(l.pool), Progress: l.report}
 	switch {

@@ -141,7 +141,8 @@ func temper(scores Matrix, power float64) {
 
 const doubt = 0.01
 
-// bestPower returns the power of greatest likelihood for labels (temperature scaling, Guo et al. 2017).
+// bestPower returns the exponent of scores that makes labels most likely (temperature scaling, Guo et al.
+// 2017).
 func bestPower(scores Matrix, labels []int) float64 {
 	best, least := 1., math.Inf(1)
 	trial := dense.New(scores.Rows, scores.Cols)

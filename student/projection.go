@@ -193,7 +193,6 @@ func eigen(m Matrix) ([]float64, blas64.General, error) {
 
 // On the development split of public MNIST, the accuracies for .3, 1 and 3 differ by less than .001.
 
-// shrink is the weight of isotropic variance in the within-class metric.
 const shrink = 1
 
 func withinClass(z Matrix, answers []int, classes int) (Matrix, error) {

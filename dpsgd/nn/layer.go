@@ -17,7 +17,7 @@ import (
 type Layer interface {
 	// String describes the layer for Model.Fingerprint, with every setting that affects its function.
 	String() string
-	// Output returns the output shape for inputs of shape in, or an error if the settings are unsuitable.
+	// Output returns the output shape for the input shape `in`, or an error if the settings are unsuitable.
 	Output(in Shape) (Shape, error)
 	// Tensors returns the size of each parameter tensor, in order. Output must accept the shape `in`.
 	Tensors(in Shape) []int

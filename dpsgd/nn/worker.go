@@ -255,8 +255,8 @@ func (w *worker[T]) lossOf(batch examples[T], rows []int) {
 	}
 }
 
-// backward computes gradients down to the first layer with parameters. If the squares of a row are not
-// finite, backward sets the row's loss to NaN.
+// backward computes gradients down to the first layer with parameters, and bounds on their squared norms. If
+// a row's bounds have no finite sum, backward sets the row's loss to NaN.
 func (w *worker[T]) backward(rows int, squares [][]float64) {
 	for _, s := range squares {
 		clear(s)

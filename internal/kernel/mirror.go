@@ -14,7 +14,8 @@ type Mirror struct {
 	M, KE, KO int
 }
 
-// Strips locates strips of 16 columns in a slice. Row r of strip s begins at index At + r·Row + s·Step.
+// Strips locates a matrix in a slice, cut into strips of 16 columns. Row r of strip s begins at index At +
+// r·Row + s·Step.
 type Strips struct{ At, Row, Step int }
 
 func (s Strips) ends(rows, strips int) (least, most int) {

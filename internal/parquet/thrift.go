@@ -23,8 +23,8 @@ var (
 	errForeign = errors.New("the footer has an unknown structure")
 )
 
-// reader limits the nesting, the numbers of columns and row groups, and the list lengths that the Thrift
-// library reads.
+// reader limits what the Thrift library reads: the nesting, the list lengths, and the numbers of columns and
+// row groups.
 type reader struct {
 	wire
 	size  int

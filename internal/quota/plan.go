@@ -69,9 +69,9 @@ func (t Terms) Choose(least aggregate.LeastNoise) (Terms, error) {
 	return t, nil
 }
 
-// near·Votes/Questions is the mean fraction of the public rows within the radius of a question. For later
-// questions, fewer units have votes left. So a factor on this fraction grows linearly from 1 - slope/2 to 1 +
-// slope/2 over the expected questions.
+// The radius of a question encloses on average the fraction near·Terms.Votes/Terms.Questions of the public
+// rows. For later questions, fewer units have votes left, so the radius grows. A factor on the fraction grows
+// linearly from 1 - slope/2 to 1 + slope/2 over the expected questions.
 const (
 	near  = 0.7
 	slope = 0.6
@@ -92,7 +92,6 @@ func (s Sample) Check() error {
 	return nil
 }
 
-// rank returns the number of public rows within the radius of a question after `before` earlier questions.
 func (s Sample) rank(before uint64) float64 {
 	done := min(1, float64(before)/float64(s.Terms.Questions))
 	return near * (1 + slope*(done-0.5)) * float64(s.Terms.Votes) / float64(s.Terms.Questions) * float64(s.X.Rows)

@@ -51,7 +51,7 @@ func (cfg LimitedConfig) failure() float64 {
 	return math.Min(1, mathx.Up(math.Exp(-float64(cfg.Margin-cfg.moved())/cfg.Scale)*(1+1e-12)))
 }
 
-// NewLimited returns the mechanism for cfg.
+// NewLimited returns a [Limited] mechanism with the parameters cfg.
 func NewLimited(cfg LimitedConfig) (*Limited, error) {
 	distances, err := rng.NewDiscreteLaplace(cfg.Scale)
 	switch {

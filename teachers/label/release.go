@@ -123,7 +123,8 @@ type Planning struct {
 	// Accept, if not nil, receives the plan before any charge. An error refuses the plan.
 	Accept func(context.Context, plan.Alternative) error
 	// Pilot, if not nil, makes [Run] release a [Pilot] before it plans. The ledger must have mode Filter. Run
-	// calls the function before the charge and after the release. An error stops the run.
+	// calls the function before the pilot is charged, and again after the pilot is released. An error stops
+	// the run.
 	Pilot func(p Pilot, released bool) error
 }
 

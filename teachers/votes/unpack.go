@@ -302,7 +302,6 @@ func isLong(names []string) bool {
 	return len(names) <= 4 && (seen["teacher"] || seen["model"]) && (seen["vote"] || seen["label"])
 }
 
-// longTable refuses a table with one row per vote.
 func longTable(in *input, read, write string) error {
 	return in.refuse("has a row for each vote instead of a row for each query",
 		"each row must be a query and each column must be a teacher, so that a teacher votes once",

@@ -68,7 +68,7 @@ func (a *allocation) law(ctx context.Context, h, logTail float64, up bool) (*sum
 	return l, err
 }
 
-// build returns the distribution of the sum of likelihood ratios, by doubling the number of steps.
+// build returns the distribution of a sum of a.steps likelihood ratios, by repeated doubling.
 func (a *allocation) build(ctx context.Context, h, tail float64, up bool) (*sumLaw, error) {
 	// On a grid of step h, sums of m ratios have the error steps/m (h m)^2, so small m needs only coarse
 	// grids. If one large ratio may dominate the sum, no grid is coarse.

@@ -44,7 +44,8 @@ const MaxAtoms = 1 << 22
 // Revealing returns the pair for a release of the raw data.
 func Revealing() Pair { return Pair{kind: pairRevealing} }
 
-// Gaussian returns the pair for Gaussian noise with standard deviation sigma at the given sensitivity.
+// Gaussian returns the output distributions under Gaussian noise with standard deviation sigma at the given
+// sensitivity.
 func Gaussian(sigma, sensitivity float64) Pair { return Pair{pairGaussian, 1, sigma, sensitivity} }
 
 // Laplace returns the pair of Laplace noise at sensitivity/scale = epsilon.

@@ -253,7 +253,7 @@ func (l *splitLaw) sumOfSmall(n float64, biased bool) (*smallSum, error) {
 	return l.sums[key], nil
 }
 
-// small returns the distribution of s + shift on the geometric grid, where s is the sum of n small ratios.
+// small returns the distribution of the sum of n small likelihood ratios plus shift, on a geometric grid.
 func (l *splitLaw) small(n, shift, jump float64, reverse, up bool) (out *sumLaw, restQ, restP float64, err error) {
 	// The results restQ and restP bound the omitted probabilities. An upper distribution adds the total error
 	// of the transforms to restQ and restP. A lower distribution subtracts the possible error of each mass

@@ -62,9 +62,10 @@ func (p *Pairs) Bet(batch Pairs, p1, q1, delta float64) {
 	}
 }
 
-// LowerBound returns the largest k/perUnit for which the wealths against 0, 1/perUnit, ..., k/perUnit are all
-// at least 1/alpha, or 0. The probability that any result during an audit exceeds the true epsilon is at most
-// alpha. So the audit may stop after any batch.
+// LowerBound returns a lower bound on epsilon. It is the largest multiple of 1/perUnit up to which every
+// multiple has wealth at least 1/alpha (see [Pairs.Bet]). Without such a multiple it is 0. The probability
+// that any result during an audit exceeds the true epsilon is at most alpha. So the audit may stop after any
+// batch.
 func (p *Pairs) LowerBound(alpha float64) (epsilon float64) {
 	// The bound exceeds the true epsilon only if the wealth against the next multiple above reaches 1/alpha.
 	for k, log := range p.wealth {

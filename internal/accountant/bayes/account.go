@@ -57,12 +57,12 @@ func New(cfg Config) (*Account, error) {
 	return a, nil
 }
 
-// slack is the factor by which float32 rounding may raise a distance above Bound.
+// slack is the factor by which float32 rounding may raise a distance above Config.Bound.
 const slack = 1 + 0x1p-16
 
-// Add adds a step. Each distance is d of the package comment for one record from the data distribution. A
-// distance above Config.Bound is an error. If Config.Bound is set, fewer than two distances count as
-// [Account.AddUnseen]. On an error Add adds nothing.
+// Add adds a step. Each distance is for one record from the data distribution. It is the norm of the sum's
+// change if the record is removed. A distance above Config.Bound is an error. If Config.Bound is set, fewer
+// than two distances count as [Account.AddUnseen]. On an error Add adds nothing.
 func (a *Account) Add(s Step, distances []float64) error { return a.AddRepeated(s, distances, 1) }
 
 // AddRepeated equals several calls of Add, but Figure.Distances counts the distances once.

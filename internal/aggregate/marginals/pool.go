@@ -12,11 +12,11 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// PoolShare is the fraction of a budget that pays for the counts of a pool. Counts need little budget.
+// PoolShare is the fraction of a budget for the noisy counts from which a [Pool] is drawn.
 const PoolShare = 0.1
 
-// These fractions divide PoolShare if there is a tree. The fractions were chosen on the data sets digits,
-// flchain, gss, satellite and waveform.
+// With PoolConfig.Tree, these fractions divide PoolShare among counts of columns, edges and tables. They were
+// chosen on the data sets digits, flchain, gss, satellite and waveform.
 const (
 	partOfColumns = 0.3
 	partOfEdges   = 0.2

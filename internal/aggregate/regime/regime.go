@@ -149,8 +149,8 @@ func (r Regime) calibrate(ctx context.Context, account accountant.AutoConfig,
 	return noise, claim, err
 }
 
-// argmaxRegime returns the performance of the noisy argmax d. The output distribution of d must depend on
-// gap/noise alone. The gap is the lead of the largest count.
+// argmaxRegime returns the performance of the noisy argmax d. Let gap be the lead of the largest count. The
+// output distribution of d must depend only on gap/noise.
 func (r Regime) argmaxRegime(ctx context.Context, account accountant.AutoConfig, d aggregate.Description,
 	event func(noise float64) (accountant.Event, error)) (Method, error) {
 	noise, claim, err := r.calibrate(ctx, account, event)

@@ -24,9 +24,9 @@ type Features struct {
 
 // Prepare computes the features of train and test, which must have images of the same shape. The set test may
 // be empty. If ends is set, a record is all rows of a unit (see [dpsgd.Data]). Otherwise, a record is one row
-// of train. A record contributes to a statistic the mean over its rows. This mean is clipped once.
-// Config.Records is the number of records. Prepare consumes one unused reservation for every event of
-// cfg.Events(), in order. Equal keys, data and configurations give equal features.
+// of train. A record's contribution to a statistic is the mean over its rows, clipped once. Config.Records is
+// the number of records. Prepare consumes one unused reservation for every event of cfg.Events(), in order.
+// Equal keys, data and configurations give equal features.
 func Prepare(
 	ctx context.Context, train dataset.Set, ends []int, test dataset.Set, cfg Config, reservations []*ledger.Reservation, key rng.Key,
 ) (Features, error) {

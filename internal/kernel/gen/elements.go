@@ -6,8 +6,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// rectify keeps NaN, because VMAXPS returns its last operand if an operand is NaN. Adding zero turns -0 into
-// 0.
+// rectify writes the assembly of max(x, 0), which keeps NaN. If an operand is NaN, VMAXPS returns its last
+// operand. Adding zero turns -0 into 0.
 func rectify() {
 	function("rectify32", "func(dst, src *float32, n int)")
 	dst, src, n := parameter("dst"), parameter("src"), parameter("n")

@@ -45,7 +45,7 @@ type Knob struct {
 	Play    bool     `json:"play,omitempty"` // can be animated
 }
 
-// Kind is the type of a knob.
+// Kind is the type of a [Knob], an input control.
 type Kind string
 
 const (

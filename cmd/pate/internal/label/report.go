@@ -92,7 +92,6 @@ func (f *labelFlags) checkVotes(cmd *cobra.Command, g *shell.Globals, report *vo
 // number for mode "reserved".
 const countedQueries = 100_000
 
-// tellMode prints how many queries fit the budget in each mode, for a new ledger in mode "filter".
 func tellMode(ctx context.Context, g *shell.Globals, r label.Result) error {
 	d, err := mechanisms.Find(r.Setting.Mechanism)
 	if err != nil || r.Account.Mode != ledger.Filter || r.Resumed || r.Entry != firstEntry || !plan.Plannable(d) || g.Quiet {
