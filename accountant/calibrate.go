@@ -270,10 +270,10 @@ func (t RiskTarget) validate() error {
 
 const riskTolerance = 1e-4
 
-// CalibrateRisk returns the least noise for which event(noise) meets the target. The Interval contains
-// the true positive rate of the best attack, and Upper is at most target.Found. The relative tolerance of
-// the noise is 1e-4. The range of the noise and the errors are as in [CalibrateNoise]. The Target of a
-// *NoBracketError is the (epsilon, delta) that starts the search.
+// CalibrateRisk returns the least noise for which event(noise) meets the target. The Interval contains the
+// true positive rate of the best attack, and Upper is at most target.Found. The relative tolerance of the
+// noise is 1e-4. The range of the noise and the errors are as in [CalibrateNoise]. The Target of a
+// *NoBracketError is an (epsilon, delta) that suffices for the target.
 func CalibrateRisk(ctx context.Context, cfg AutoConfig, target RiskTarget, event func(noise float64) (Event, error)) (float64, Interval, error) {
 	if err := target.validate(); err != nil {
 		return 0, Interval{}, err

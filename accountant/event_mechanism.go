@@ -210,7 +210,8 @@ func (e ExponentialMechanism) group(n int64) (Event, error) {
 	return ExponentialMechanism{mathx.Up(e.Epsilon * float64(n))}, nil
 }
 
-// attained adds the output distributions for two candidates if one record swaps the two scores.
+// attained adds the output distributions of two neighbours. The neighbours have the same two candidates, with
+// swapped scores.
 func (e ExponentialMechanism) attained(s *pld.Sum, n int64) (dominating bool) {
 	s.AddOdds(e.Epsilon/2, n)
 	return false

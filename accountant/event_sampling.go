@@ -159,7 +159,6 @@ func (e SampledWithoutReplacement) flatten(t *terms, count int64) {
 	}
 }
 
-// flattenOfOneMore charges the event under add_remove.
 func (e SampledWithoutReplacement) flattenOfOneMore(t *terms, count int64) {
 	// Let x be the added record. A subset without x is a subset of the smaller data set. A subset with x is a
 	// subset without x in which x replaces one record. So the outputs are U and (1-q)U + qV, where V and U

@@ -189,7 +189,7 @@ func (GNSS) row() row {
 		"Gaussian, σ {sigma} × sensitivity, β {beta}, margin {margin} σ", bounded}
 }
 
-// curve returns the Rényi divergence of the worst pair of normal distributions under smooth sensitivity.
+// curve returns the Rényi divergence of the values released for neighbours, in the worst case.
 func (e GNSS) curve() curve {
 	// The standard deviation of the second distribution is smaller by the factor e^-Beta. The function values
 	// differ by the smaller S. The margins are proportional to S. In units of S, let c = 1 - a(1-e^{-2 Beta})

@@ -41,8 +41,8 @@ type Description struct {
 	// Laws lists output distributions by name. If Laws is nil, Mechanism.Law is the only output
 	// distribution, and its name is Description.Name.
 	Laws []NamedLaw
-	// Audit is the setting that an audit tests. Neighbours are histograms that differ by one moved vote, with
-	// nearly the largest privacy loss. If Neighbours is empty, see package internal/controls.
+	// Audit is the setting that an audit tests. Neighbours holds two histograms that differ by one moved
+	// vote. Their privacy loss is nearly the largest. If Neighbours is empty, see package internal/controls.
 	Audit      Setting
 	Neighbours [2][]int
 	Pure       bool // the delta of the mechanism is 0

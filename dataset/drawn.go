@@ -127,7 +127,8 @@ func (d declared) drawn(bin int, rnd *rand.Rand) string {
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
-// Rescale converts x to features of `to`, an encoder of r's columns. Encode x by r with equal weights.
+// Rescale converts x to features of `to`, an encoder of r's columns. The encoder of [Ranges.Schema] must have
+// encoded x.
 func (r *Ranges) Rescale(to *Encoder, x blas32.General) blas32.General {
 	out := blas32.General{Rows: x.Rows, Cols: x.Cols, Stride: x.Cols, Data: make([]float32, x.Rows*x.Cols)}
 	for i := range x.Rows {

@@ -123,8 +123,8 @@ type Packed interface {
 	Dims() (rows, cols int)
 	// Unpack writes row i to dst, which has one element per column. Concurrent calls are safe.
 	Unpack(dst []float32, i int)
-	// Hash returns a hash of the rows, or a hash of everything from which the rows are computed. The second
-	// hash includes the name and version of each function. Hash uses at most workers goroutines.
+	// Hash returns a hash of the rows, or of the data and functions that compute the rows. A function is
+	// hashed by name and version. Hash uses at most workers goroutines.
 	Hash(workers int) [sha256.Size]byte
 }
 

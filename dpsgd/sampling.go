@@ -22,10 +22,10 @@ const (
 	// BallsInBins puts every record in one of EpochSteps batches, drawn uniformly. Every epoch uses the same
 	// batches in the same order.
 	BallsInBins Scheme = "balls-in-bins"
-	// Cyclic assigns every record to one of Bands turns, once and uniformly at random. Each step belongs to
-	// one turn, in a fixed cyclic order. The batch of a step contains each record of the turn independently,
-	// with a fixed probability. Noise is correlated over Bands steps: later steps subtract part of earlier
-	// noise. This is banded matrix factorisation, BandMF (Choquette-Choo et al. 2023).
+	// Cyclic divides the records into Bands parts, called turns. Each record joins one turn, drawn once and
+	// uniformly. Steps use the turns in a fixed cyclic order. A batch contains each record of its turn
+	// independently, with a fixed probability. Noise is correlated over Bands steps: later steps subtract
+	// part of earlier noise. This is banded matrix factorisation, BandMF (Choquette-Choo et al. 2023).
 	Cyclic Scheme = "cyclic"
 )
 

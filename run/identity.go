@@ -86,7 +86,7 @@ func strictly(text []byte, into any) error {
 	return d.Decode(into)
 }
 
-// Kind returns the kind and the settings in the name of a run, or "" if the name has no kind.
+// Kind parses the name of a run into kind and settings. If the name has no kind, both are empty.
 func Kind(name string) (kind string, settings json.RawMessage) {
 	id, ok, err := parseIdentity(name)
 	if !ok || err != nil {

@@ -49,7 +49,7 @@ type fitFunc func(ctx context.Context, x Matrix, labels []int, classes int, rnd 
 type Choice struct {
 	Model teachers.Classifier // implements teachers.Scorer
 	Kept  []string            // names of the candidates in Model
-	// Labels is the number of released labels. Labels in folds that were not tried do not count.
+	// Labels is the number of released labels, except in folds that cross-validation skipped.
 	Labels int
 	// Right[k] is the number of labels that candidate k predicted correctly, out of Labels. Right is empty if
 	// there is a single label or a single candidate.

@@ -15,10 +15,10 @@ import (
 //
 //	value_i + query noise_i >= Threshold + threshold noise.
 //
-// A Law can describe every mechanism of this package and the broken variants of the literature. For stable
-// answers, "above" means a refusal. The value of a query is then -distance, and Threshold is minus the
-// Threshold of the config. If QueryNoise is not zero, the two noises must be both continuous or both
-// discrete. Results of a Law depend on private values. Use a Law only in tests, planning and teaching.
+// A Law can describe every mechanism of this package and the broken variants of the literature. For
+// [StableSVT] and [MSvec], "above" means a refusal. The value of a query is then -distance, and Threshold is
+// minus the Threshold of the config. If QueryNoise is not zero, the two noises must be both continuous or
+// both discrete. Results of a Law depend on private values. Use a Law only in tests, planning and teaching.
 type Law struct {
 	Threshold      float64
 	ThresholdNoise Noise

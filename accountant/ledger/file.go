@@ -258,8 +258,7 @@ func (f *file) write(lines []byte) error {
 }
 
 type repair struct {
-	// write holds the bytes that replace a cut-off last line, or nothing if this line is dropped. If a crash
-	// cuts off the replacement, mend chooses the same repair again.
+	// write holds the bytes that replace a cut-off last line, or nothing if this line is dropped.
 	write []byte
 	what  string
 }

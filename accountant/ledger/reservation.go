@@ -298,7 +298,7 @@ func (r *Run) putBack(reservations []*Reservation) {
 	r.left += int64(len(reservations))
 }
 
-// Recorded returns the number of recorded entries that the resumed run has not yet reserved again.
+// Recorded returns the number of entries from before an interruption that Reserve has not yet returned again.
 func (r *Run) Recorded() int64 {
 	r.ledger.mu.Lock()
 	defer r.ledger.mu.Unlock()

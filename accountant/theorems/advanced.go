@@ -27,7 +27,7 @@ const (
 )
 
 // NewAdvanced returns an empty account by advanced composition of equal or different mechanisms. A search
-// divides delta between the slack of the theorem and the events with an epsilon-delta curve.
+// divides delta into a slack for the theorem and parts for events with an epsilon-delta curve.
 func NewAdvanced(rel accountant.Relation, t Theorem) (accountant.Accountant, error) {
 	var bound func(rs []runs, slack float64) float64
 	switch t {

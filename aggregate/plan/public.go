@@ -311,8 +311,8 @@ func (p Public) Possible(ctx context.Context, goal Goal, budget aggregate.LeastN
 	return a.ExpectedCorrect, err
 }
 
-// MaxQueries returns the largest number of queries at the noise of s that a new ledger with cfg accepts, at
-// most 2^30. If s caps the answers, the cap is scaled with the queries.
+// MaxQueries returns the largest number of queries at the noise of s that a new ledger with cfg accepts. The
+// result is at most 2^30. If s caps the answers, the cap is proportional to the queries.
 func MaxQueries(ctx context.Context, s aggregate.Setting, cfg ledger.Config) (int, error) {
 	d, err := described(s.Mechanism)
 	if err != nil {

@@ -11,7 +11,7 @@ func With(ctx context.Context, hook func(place string) error) context.Context {
 	return context.WithValue(ctx, hookKey{}, hook)
 }
 
-// Point calls the hook of ctx, if any.
+// Point calls the hook that [With] stored in ctx, if any.
 func Point(ctx context.Context, place string) error {
 	if hook, ok := ctx.Value(hookKey{}).(func(string) error); ok {
 		return hook(place)

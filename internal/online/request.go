@@ -161,7 +161,6 @@ func (r *request) member(key []byte) (err error) {
 	return err
 }
 
-// score sums the clipped log-probabilities of the teachers.
 func (r *request) score() error {
 	if len(r.teachers) > int(r.Values["teachers"]) {
 		return errors.New("the request has more lists of log-probabilities than there are teachers")

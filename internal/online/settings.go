@@ -85,8 +85,8 @@ func (s Settings) Capped() bool { return s.Mechanism == "confident" || s.Mechani
 // counted reports whether the number of queries has a cap.
 func (s Settings) counted() bool { return s.Mechanism != "screen" }
 
-// choose sets missing noise parameters by the function `least`. If Quota.Votes is 0, choose also sets
-// Quota.Votes.
+// choose sets missing noise parameters to the least noise within the budget. If Quota.Votes is 0, choose also
+// sets Quota.Votes.
 func (s Settings) choose(least aggregate.LeastNoise) (Settings, error) {
 	if s.Quota != nil {
 		t, err := s.Quota.Choose(least)

@@ -63,7 +63,8 @@ func Units(key rng.Key, private neighbours.Rows) ([]byte, error) {
 var ErrUnits = errors.New("quota: a unit was added or changed")
 
 // CheckUnits returns ErrUnits if a hash in `now` is missing in `before`. The arguments are results of
-// [Units]. Earlier votes of a changed unit could not be counted. Units may be missing in `now`.
+// [Units]. A changed unit is refused, because its earlier votes cannot be counted. Units may be missing in
+// `now`.
 func CheckUnits(before, now []byte) error {
 	for ; len(now) > 0; now = now[unitSize:] {
 		for len(before) > 0 && slices.Compare(before[:unitSize], now[:unitSize]) < 0 {

@@ -24,8 +24,7 @@ const (
 	sampled  = 5_000  // public texts from which directions are computed
 )
 
-// Length is the Euclidean norm of the features of a text with known words. It equals the root mean square
-// norm of Length*Length standardised numeric columns.
+// Length is the Euclidean norm of the features of a text with known words.
 const Length = 4
 
 // Words iterates over the words of a text in lower case: maximal runs of 2 to 40 Unicode letters and numbers.

@@ -19,8 +19,8 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// Pilot is released before a plan. It is the mean of the queries' largest vote counts, rounded down, plus
-// discrete Gaussian noise. All fields are public.
+// Pilot estimates the agreement of teachers before a plan. It is the mean of the queries' largest vote
+// counts, rounded down, plus discrete Gaussian noise. All fields are public.
 type Pilot struct {
 	Sigma      float64 // parameter of the noise, in votes
 	Epsilon    float64 // cost of the pilot alone, at the delta of the ledger

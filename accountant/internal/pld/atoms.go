@@ -188,7 +188,8 @@ func (a *atoms) sampled(q float64) *outcomes {
 	return o
 }
 
-// drawn returns the pair for a sample without replacement. The pair without sampling must be symmetric.
+// drawn returns the pair for a sample of a fraction q of the records, without replacement. The pair a must be
+// symmetric.
 func (a *atoms) drawn(q float64) *outcomes {
 	// The result equals the pair on a Poisson sample at losses above 0, and its mirror image at losses below
 	// 0. The rest of the mass has loss 0.

@@ -35,7 +35,7 @@ type cells struct {
 	// lowest and highest are the grid points that absorb all smaller or all larger losses. -1 means none.
 	lowest, highest int
 	whole           bool // all losses of the cell beside lowest or highest are merged there
-	// These grid points bound the losses outside the cells. -1 means no bound.
+	// leftHigh is a grid point above all losses left of the cells, or -1. The other names are analogous.
 	leftHigh, leftLow, rightHigh, rightLow int
 	lossError                              float64 // absolute rounding error of any loss
 	pieces                                 int     // bound of the number of pieces of integration

@@ -134,9 +134,9 @@ const (
 	curveTail = 1e-10 // mass that windows and truncated losses may leave outside
 )
 
-// Curve returns the delta of a sum as a function of epsilon >= 0, for one direction of the pairs. Curve makes
-// only one convolution, without tilt. So the absolute error of delta is small, but the relative error may be
-// large.
+// Curve returns the delta of a sum as a function of epsilon >= 0, for one direction of the pairs. Curve
+// computes one distribution for all epsilon. So the absolute error of delta is small, but the relative error
+// may be large.
 func (m *Composer) Curve(ctx context.Context, s *Sum, reverse bool) (func(epsilon float64) Interval, error) {
 	switch {
 	case s.reveals:

@@ -33,7 +33,6 @@ const (
 // uses t small ratios and subtracts mu from each large ratio. A lower distribution uses t - N small ratios
 // plus N mu, where N is the largest n.
 
-// splitLaw computes the same distribution as sumLaw, but separates the few large ratios.
 type splitLaw struct {
 	steps, sigma float64
 	tail         float64 // probability that may be cut off on either side

@@ -25,7 +25,8 @@ type sumLaw struct {
 	zero float64   // q-mass at 0; upper only
 	inf  float64   // p-mass at infinity; upper only
 	up   bool
-	// slack bounds the relative error of q and p. place bounds the relative error of the points.
+	// slack bounds the relative error of the masses q and p. place bounds the relative error of their
+	// positions.
 	slack, place float64
 }
 

@@ -263,7 +263,8 @@ func (c Config) complete() (Config, error) {
 
 func (c Config) failures() float64 { return float64(len(c.Orders)) * float64(c.Steps) * c.Failure }
 
-// Estimator selects an upper limit on the mean of e^(T K(d)), computed from a sample of distances d.
+// Estimator selects an upper limit on the mean of e^(T K(d)), computed from a sample of distances d. Here
+// K(d) is a log moment of the privacy loss in each of T steps.
 type Estimator int
 
 const (

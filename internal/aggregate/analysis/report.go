@@ -57,7 +57,7 @@ type Costs struct {
 }
 
 // Exact holds epsilons from sums of exact divergences over the queries. A query's divergence is the largest
-// over its neighbours. Forward uses the direction of the published bounds. Both uses the larger of the two
+// over the neighbours D' of the true data D. Forward uses D_a(M(D)||M(D')). Both uses the larger of the two
 // directions.
 type Exact struct{ Forward, Both Epsilon }
 

@@ -203,8 +203,8 @@ func Balanced(epsilon, delta float64, failures int, beta float64) (Config, error
 	return Config{Mechanism: SVT, B1: best.B1, B2: best.B2, Threshold: best.Threshold, Failures: best.Failures}, nil
 }
 
-// Sparse returns a sparse vector for a budget of epsilon and t.Delta. The argument name selects the
-// mechanism and its noise. For SVT, the probability that a stable answer is refused is at most `refusal`.
+// Sparse configures a sparse vector mechanism for a budget of epsilon and t.Delta. The argument name selects
+// the mechanism and its noise. For SVT, the probability that a stable answer is refused is at most `refusal`.
 // If no noise fits, the error matches [accountant.ErrNoBracket].
 func Sparse(name string, epsilon float64, t Task, refusal float64, least aggregate.LeastNoise) (cfg Config, err error) {
 	switch name {

@@ -212,7 +212,7 @@ type Result struct {
 	Note       string       `json:"note,omitempty"`
 }
 
-// WithoutTimes returns a copy of r without running times and Bayesian figures.
+// WithoutTimes returns a copy of r without running times and Figures.
 func (r *Result) WithoutTimes() *Result {
 	out := *r
 	out.Seconds, out.Rows = 0, slices.Clone(r.Rows)

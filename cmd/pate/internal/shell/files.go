@@ -232,8 +232,7 @@ func OpenLedgerFile(path string) (*os.File, *run.Heads, error) {
 	return f, known, nil
 }
 
-// HeadNames describes the sources of the heads in known. A [ledger.Head] identifies a ledger up to its last
-// line.
+// HeadNames lists the sources of the heads of a ledger, such as "given with --head".
 func HeadNames(known *run.Heads) []string {
 	names := []string{}
 	for i, head := range []ledger.Head{known.Beside, known.Mark, known.Given} {
