@@ -31,8 +31,8 @@ type Bound struct {
 	FailureDelta float64    // part of delta used by failure probabilities
 	AtGridEdge   bool       // Order is the smallest or largest order tried; a wider grid may give a smaller Upper
 
-	// Floor is a lower bound on the cost of the dominating pairs of distributions. So Upper - Floor bounds
-	// the numerical error. Mechanisms may cost less than Floor. Only [PLD] sets Floor.
+	// Floor is a lower bound on the cost of the distributions that dominate the mechanisms. So Upper - Floor
+	// bounds the numerical error. The mechanisms may cost less than Floor. Only [PLD] sets Floor.
 	Floor      float64
 	GapReached bool // Upper - Floor is at most the configured gap
 	Points     int  // length of the longest window convolved; 0 for a closed form

@@ -242,7 +242,7 @@ func karyCurve(eps float64, categories int64) curve {
 	}
 }
 
-// maxWithoutReplacement is the largest order for which the bound accounts for sampling.
+// maxWithoutReplacement is the largest Rényi order at which sampling without replacement may lower the bound.
 const maxWithoutReplacement = 512
 
 // The moment of integer order a is at most 1 + sum_{j>=2} C(a,j) q^j t_j (Wang, Balle, Kasiviswanathan 2019,

@@ -112,9 +112,9 @@ func (e PoissonSampled) group(n int64) (Event, error) {
 // Noise multipliers are relative to the sensitivity under the relation of the account.
 //
 // Under replace_one the size of the data is public, and the sensitivity of a clipped sum is twice the
-// clipping norm. Under add_remove the sensitivity is the clipping norm. But a drawn added record displaces
-// another record. So accountants use group privacy for two records. Population must then be at most the size
-// of the larger data set.
+// clipping norm. Under add_remove the sensitivity is the clipping norm. But if the added record is drawn, it
+// displaces another record. So accountants use group privacy for two records. Population must then be at most
+// the size of the larger data set.
 type SampledWithoutReplacement struct {
 	Size       int64 `json:"size" in:"0"`                      // in [0, Population]
 	Population int64 `json:"population" in:"1" atleast:"Size"` // >= 1

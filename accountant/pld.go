@@ -267,7 +267,7 @@ func (p *PLD) delta(ctx context.Context, epsilon float64) (Bound, error) {
 	return b, nil
 }
 
-// Rough returns an empty RDP account (see [Rougher]).
+// Rough returns an empty account by Rényi divergence (see [Rougher]).
 func (p *PLD) Rough() Accountant {
 	r := p.rdp()
 	r.terms = terms{}

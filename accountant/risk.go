@@ -19,8 +19,9 @@ type Interval struct {
 }
 
 // Risk bounds the success of an attacker who must decide between two neighbouring data sets. Let P and Q be
-// the output distributions on the two data sets. Let d and r be the deltas of (P, Q) and of (Q, P) as
-// functions of epsilon. If a test for P has false positive rate fpr, its true positive rate is at most
+// the output distributions on the two data sets. Let d(epsilon) be the least delta with P(S) <= e^epsilon
+// Q(S) + delta for all sets S. Exchange P and Q to get r(epsilon). If a test for P has false positive rate
+// fpr, its true positive rate is at most
 //
 //	min over epsilon >= 0 of  e^epsilon fpr + d(epsilon)  and  1 - e^-epsilon (1 - fpr - r(epsilon)).
 //

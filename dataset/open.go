@@ -70,16 +70,15 @@ type Options struct {
 	Keep          []string // as in [Reading]
 	ImageSize     Shape    // as in [Reading]
 
-	// Accept, if not nil, is called with the number of private units of a table. While rows are read, all is
-	// false, and units is the number so far, under the protocol Literature. Before rows are encoded, all is
-	// true, and units is the number in the split. An error refuses the table.
+	// Accept, if not nil, is called with the number of private units of a table. An error refuses the table.
+	// While rows are read, all is false. Then units counts the private units so far, as protocol Literature
+	// splits them. Before rows are encoded, all is true, and units is the number in the split.
 	Accept func(units int, all bool) error
 	// Ranges, if not nil, declares the columns of a table without public rows. The pool is drawn from these
 	// ranges.
 	Ranges *Ranges
 }
 
-// mark adds ownerNotice to an error about labelled rows. Unlabelled rows are public.
 func (o Options) mark(err error) error {
 	if o.CSV.Unlabelled {
 		return err

@@ -16,8 +16,8 @@ type Scheme string
 const (
 	// Poisson puts every record in every batch independently, with a fixed probability.
 	Poisson Scheme = "poisson"
-	// Allocation divides a run into epochs of EpochSteps steps. In each epoch, every record is in the batches
-	// of PerEpoch steps. These steps are drawn uniformly, and anew for each epoch.
+	// Allocation divides a run into epochs of EpochSteps batches. In each epoch, every record is in exactly
+	// PerEpoch batches, drawn uniformly and anew.
 	Allocation Scheme = "allocation"
 	// BallsInBins puts every record in one of EpochSteps batches, drawn uniformly. Every epoch uses the same
 	// batches in the same order.

@@ -131,7 +131,8 @@ func (m *MStab) Event() accountant.Event {
 	return accountant.Repeated{Event: accountant.WithFailure{Event: test, Delta: m.failure}, Count: int64(m.cfg.Questions)}
 }
 
-// Threshold returns the value that the distance plus noise must exceed, or 0 for OneShot.
+// Threshold returns the value that an answer's distance plus noise must exceed for a release. For [OneShot],
+// the result is 0.
 func (m *MStab) Threshold() int64 { return m.threshold }
 
 // Law returns the exact log probabilities of a release and of a refusal at the given distance.

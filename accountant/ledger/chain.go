@@ -45,8 +45,8 @@ type chain struct {
 	claimed *Claim // claim of a sealed file (see claimOfSeal)
 	above   bool   // within must check: the accountant is ByPLD, or by Rényi orders the last total exceeds the budget
 	id      string // id of the ledger
-	// exhausted is true if a torn line lost the event of a reservation. This reservation counts as the rest
-	// of the budget.
+	// exhausted is true if a line that was cut off lost the event of a reservation. This reservation counts
+	// as the rest of the budget.
 	exhausted bool
 }
 

@@ -32,7 +32,7 @@ type Claim struct {
 	// Lack is the reason why privacy loss distributions gave no bound. It is nil if they gave a bound or were
 	// not tried.
 	Lack error
-	// Sealed and Again are set only if the seal and Again.Upper differ beyond rounding.
+	// Sealed and Again are set only if the sealed epsilon and Again.Upper differ by more than rounding.
 	Sealed float64           // epsilon of the seal
 	Again  *accountant.Bound // interval that this version computes
 }

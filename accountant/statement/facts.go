@@ -13,9 +13,9 @@ import (
 
 // Facts holds facts that no ledger records. All facts depend only on public and released data.
 type Facts struct {
-	// Audit holds results of `pate audit`. New keeps results about mechanisms of the ledger. A result without
-	// a Target is about a program. New keeps the result of a program if Epsilon and Delta equal the budget of
-	// the ledger.
+	// Audit holds results of `pate audit`. [New] keeps only results about mechanisms that the ledger charges.
+	// A result without a Target is about a program. New keeps this result if Epsilon and Delta equal the
+	// budget of the ledger.
 	Audit []struct {
 		Target  string  `json:"target,omitempty"`
 		Method  string  `json:"method,omitempty"`

@@ -60,7 +60,7 @@ func (s *Statement) record() record {
 	return r
 }
 
-// comment returns the record as a comment. JSON escapes <, > and line breaks, which could end a comment.
+// comment returns the record as a comment. Its JSON has escapes for the characters that could end a comment.
 func (r record) comment(begin, end string) (string, error) {
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -69,7 +69,6 @@ func (r record) comment(begin, end string) (string, error) {
 	return begin + string(text) + end + "\n", nil
 }
 
-// digestAt returns the position of the digest in a page, or -1.
 func digestAt(page []byte) int {
 	// The key before the digest cannot occur inside a JSON string, because its quotes would be escaped.
 

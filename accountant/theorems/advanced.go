@@ -136,8 +136,9 @@ func optimalEpsilon(rs []runs, slack float64) float64 {
 	return fallback
 }
 
-// lossWindow is the total loss of n = runs.count equal randomised responses. If k of the n responses are
-// true, the loss is (2k - n) epsilon. A mass of at most e^logCut is omitted on each side.
+// lossWindow is the total privacy loss of n equal randomised responses. If k of the n responses are true, the
+// loss is (2k - n) epsilon. The window holds k from first to last, and omits a mass of at most e^logCut on
+// each side.
 type lossWindow struct {
 	runs
 	first, last int64

@@ -155,7 +155,8 @@ func (c *composition) spent(share float64) float64 {
 	return -math.Expm1(log) * (1 + 1e-15)
 }
 
-// at returns the total epsilon at delta. Each run with an epsilon-delta curve has the delta `share`.
+// at returns the total epsilon at delta. For each run with an epsilon-delta curve, it uses the point with
+// delta `share`.
 func (c *composition) at(bound func([]runs, float64) float64, delta, share float64) float64 {
 	// The slack is (delta - d)/(1 - d), with d = 1 - product of (1 - delta_i) (Kairouz, Oh, Viswanath 2015,
 	// Theorem 3.5).

@@ -29,8 +29,8 @@ const (
 	roughExamples   = 150
 )
 
-// smallCorrelation is assumed besides DefaultCorrelation if Share is declared, or Accuracy without
-// Correlation.
+// smallCorrelation is assumed in addition to DefaultCorrelation if [Public] has a Share, or an Accuracy but
+// no Correlation.
 const smallCorrelation = 0.1
 
 type world struct {
@@ -108,10 +108,10 @@ func (e *NoPlanError) Error() string {
 func (e *NoPlanError) Unwrap() error { return ErrNoPlan }
 
 // ForLabels returns the plan with the most correct labels. The plurality counts as correct. The plan reaches
-// MinAccuracy on simulated votes. If the true p.Share is p.LeastShare, the accuracy may be lower by up to
-// [ShareSlack]. The plan reaches MinLabels or asks all queries. The argument `budget` finds the least noise
-// that a ledger accepts. The plan's Epsilon is the cost on a new ledger, computed by the goal's accountant.
-// If no plan exists, the error is a *NoPlanError.
+// MinAccuracy on simulated votes. If the mean vote share of the largest class is p.LeastShare, the accuracy
+// may be up to [ShareSlack] lower. The plan reaches MinLabels or asks all queries. The argument `budget`
+// finds the least noise that a ledger accepts. The plan's Epsilon is the cost on a new ledger, computed by
+// the goal's accountant. If no plan exists, the error is a *NoPlanError.
 func ForLabels(ctx context.Context, p Public, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
 	if err := goal.Validate(); err != nil {
 		return Alternative{}, err
@@ -192,8 +192,8 @@ func (p Public) best(ctx context.Context, worlds []world, goal Goal, budget aggr
 	return best, nil
 }
 
-// holds plans s with the least noise within the budget. If the accuracy is too low, holds tries fewer
-// queries. Without a plan, it returns the zero Alternative.
+// holds returns a plan with setting s and the least noise within the budget. If the accuracy is too low,
+// holds tries fewer queries. Without a plan, it returns the zero Alternative.
 func (p Public) holds(ctx context.Context, worlds []world, s aggregate.Setting, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
 	for tries := range 24 {
 		fitted, fits, err := fit(s, budget)

@@ -211,8 +211,8 @@ func (g Goal) least(ctx context.Context) aggregate.LeastNoise {
 	}
 }
 
-// equivalent returns a goal with Rényi accounting that needs about the same noise of GNMax as budget. The
-// boolean is false if no noise fits the budget.
+// equivalent returns a goal for Rényi accounting. With this goal, GNMax needs about the same noise as with
+// `budget`. The boolean is false if no noise fits the budget.
 func (g Goal) equivalent(queries int, budget aggregate.LeastNoise) (Goal, bool, error) {
 	g.Accountant = accountant.ByRDP
 	d := known(GNMax)

@@ -45,8 +45,8 @@ func (o Outcome) Accuracy() float64 {
 // are GNMax, Exponential and the best setting of Confident-GNMax. The stability methods are [stable.MStab],
 // [stable.SVTPrinted], [stable.SVTCalibrated] and [stable.SVT]. For each sparse vector (SVT), Outcomes
 // chooses the number of refusals that gives the most correct labels. GNMax and Exponential answer all
-// queries, or with MinAccuracy the largest number that reaches this accuracy. Methods that cannot meet the
-// goal are omitted.
+// queries. If goal.MinAccuracy is set, they answer the largest number that reaches this accuracy. Methods
+// that cannot meet the goal are omitted.
 func Outcomes(ctx context.Context, examples []Example, goal Goal) ([]Outcome, error) {
 	if err := goal.Validate(); err != nil {
 		return nil, err

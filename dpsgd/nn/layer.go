@@ -47,10 +47,10 @@ type Pass[T Float] interface {
 	// Backward computes the gradient dx of each row's loss with respect to x, unless dx is nil. The argument
 	// dy is the gradient with respect to y.
 	//
-	// Let g be the gradient of row i's loss with respect to tensor k, as AddScaled adds g with scale one.
-	// Backward adds a bound on the squared norm of g to squares[k][i], unless squares is nil. The bound is at
-	// least |g|^2 (1 - 2^-22). The layer documents how much the bound may exceed |g|^2. The bound is NaN or
-	// +Inf if g is not finite, or if underflow in scaling could lose relative precision.
+	// Let g be the computed gradient of row i's loss with respect to tensor k. With scale one, AddScaled adds
+	// g. Backward adds a bound on the squared norm of g to squares[k][i], unless squares is nil. The bound is
+	// at least |g|^2 (1 - 2^-22). The layer documents how much the bound may exceed |g|^2. The bound is NaN
+	// or +Inf if g is not finite, or if underflow in scaling could lose relative precision.
 	Backward(dx, dy []T, rows int, squares [][]float64)
 	// AddScaled adds the gradients of all rows to sum, which has the layout of the parameters. The gradient
 	// of row i with respect to tensor k is multiplied by scales[k][i]. Tensors with equal scales share one

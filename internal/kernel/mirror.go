@@ -34,8 +34,9 @@ func (m Mirror) check() {
 	match(m.M >= 1 && m.KE >= 1 && m.KO >= 0 && len(m.Even) == m.M*m.KE && len(m.Odd) == m.M*m.KO)
 }
 
-// MulStrips computes e = m.Even times the KE rows of src at even, and o = m.Odd times the KO rows of src at
-// odd. It sets dst to e + o at sum, and to e - o at difference. If sum equals difference, dst gets e - o.
+// MulStrips computes e = m.Even A and o = m.Odd B. The arguments even and odd locate the matrices A and B in
+// src. MulStrips stores e + o in dst at the place `sum`, and e - o at `difference`. If sum equals difference,
+// dst gets e - o.
 func (m Mirror) MulStrips(dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
 	if strips == 0 {
 		return

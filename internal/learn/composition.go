@@ -87,7 +87,7 @@ func misprintedDrift(epsilon, k, delta float64) float64 {
 	return k*math.Tanh(epsilon/2) + noDrift(epsilon, k, delta)
 }
 
-// noDrift returns the epsilon of advanced composition without the term for the expected privacy loss.
+// noDrift returns advanced composition's term for the deviation from the expected privacy loss.
 func noDrift(epsilon, k, delta float64) float64 { return epsilon * math.Sqrt(2*k*math.Log(1/delta)) }
 
 // Paid reserves e on a new ledger with a huge budget, because mechanisms need a reservation.

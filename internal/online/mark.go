@@ -16,14 +16,14 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// A mark is a file in the user's state folder. It holds the position and the code of a journal's last frame.
-// An older copy of the journal lacks released answers and votes, which would then not count against caps. The
-// mark reveals an older copy, even if the whole folder of the run was restored.
+// A mark is a file in the user's state folder. It holds the position and the authentication code of the last
+// group of records in a journal. An older copy of the journal lacks released answers and votes, which would
+// then not count against caps. The mark reveals an older copy, even if the whole folder of the run was
+// restored.
 type mark struct{ file *os.File }
 
 const markSize = 8 + 16 // place of the frame, code
 
-// openMark opens or creates the mark for the key of a run.
 func openMark(key rng.Key) (mark, error) {
 	secret, err := key.Derive("journal mark").MarshalText()
 	if err != nil {

@@ -25,10 +25,10 @@ type Votes struct {
 	Counts                     bool // each row holds the number of votes for each class, not the vote of each teacher
 }
 
-// Pairs returns pairs of crafted votes, each with another lead of class 0 over class 1. The best lead for an
-// audit depends on the noise. In the second input, one teacher moves its vote in each query from the largest
-// class to the second. If rnd is nil, all queries are equal. Otherwise, all queries but the first have random
-// votes, mostly for one class.
+// Pairs returns pairs of neighbouring crafted votes. Each pair has a different lead of class 0 over class 1.
+// In the second input, one teacher moves its vote in each query from the largest class to the second. If rnd
+// is nil, all queries have this lead. Otherwise, all queries but the first have random votes, mostly for one
+// class.
 func (v Votes) Pairs(rnd *rand.Rand) (pairs []Pair) {
 	rows := make([][]int, v.Queries) // counts
 	for q := range rows {

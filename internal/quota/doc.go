@@ -14,11 +14,11 @@
 // votes of the unit. Other units have no influence on these votes. So adding unit u raises one count by one
 // at each of at most Votes questions. All other counts stay the same.
 //
-// A simulator that has the rows of all units can produce the answers from at most Votes numbers. Without u,
-// each number has the distribution of the noise. With u, each number has the distribution of the noise plus
-// 1. The simulator counts the votes of the other units. If u would vote, the simulator adds the next number
-// to the count for the class of u's vote. All other noise is fresh and does not depend on u. The next
-// question may depend on all earlier answers. So the answers are post-processing of Votes independent
+// A simulator with the rows of all units can produce the answers from a list of numbers with length Votes.
+// Without u, each number has the distribution of the noise. With u, each number has the distribution of the
+// noise plus 1. The simulator counts the votes of the other units. If u would vote, the simulator adds the
+// next number to the count for the class of u's vote. All other noise is fresh and does not depend on u. The
+// next question may depend on all earlier answers. So the answers are post-processing of Votes independent
 // numbers. The event Repeated{DiscreteGaussian{Sigma, 1}, Votes} dominates the answers. The event does not
 // depend on the number or the choice of questions.
 //

@@ -117,8 +117,8 @@ func (v *voters) voteAt(questions []Question) []int64 {
 	return sum
 }
 
-// count adds the votes of near units that have votes left. Other near units take the same steps, so the time
-// does not depend on the number of votes left.
+// count adds one vote for each near unit that has votes left. The time does not depend on the number of votes
+// left.
 func (v *voters) count(counts []int64, near []voter) {
 	for _, n := range near {
 		one := (uint32(v.cast[n.unit]) - uint32(v.most)) >> 31 // 1 if votes are left

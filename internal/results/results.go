@@ -157,8 +157,8 @@ func (f Folder) Sweep() {
 }
 
 // Settle gives all public files the same modification time. Different times would reveal running times on
-// private rows. Settle also removes the permissions of other users from private files. If public files exist,
-// some is true.
+// private rows. Settle also removes the permissions of other users from private files. The result `some` is
+// true if public files exist.
 func (f Folder) Settle() (some bool, err error) {
 	now := time.Now().Truncate(time.Second)
 	err = settle(f.Public(), func(path string, e fs.DirEntry) error {

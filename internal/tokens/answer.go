@@ -107,7 +107,8 @@ func (s *State) Count(a Answer) {
 	}
 }
 
-// Left holds the numbers of queries and of answers by vote that the caps still allow.
+// Left holds the numbers of further queries, and of further answers from teachers' votes, that the caps
+// allow.
 type Left struct{ Queries, Answers int64 }
 
 // Unlimited marks a field of [Left] without a cap.

@@ -49,7 +49,7 @@ func NewScreen(cfg ScreenConfig, voting Mechanism) (*Screen, error) {
 	return &Screen{cfg, rho, nu, voting}, nil
 }
 
-// Event implements [Mechanism]. It charges each epoch and the argument voting of [NewScreen].
+// Event implements [Mechanism]. It charges every epoch, and the mechanism that answers refused queries.
 func (m *Screen) Event() accountant.Event {
 	// Let d be half the lead of the public token over all other tokens, rounded down. With rho >= 0 drawn for
 	// each epoch, P[rho = k] ~ e^(-k/B1), and nu >= 0 for each query, P[nu = k] ~ e^(-k/B2), the rule is

@@ -28,7 +28,8 @@ const MaxExpected = 1e5
 // ErrLaw matches every error about a parameter of a [Law].
 var ErrLaw = errors.New("tune: bad law")
 
-// Poisson returns the Poisson distribution with this mean. The number of runs is 0 with probability e^-mean.
+// Poisson returns a Poisson distribution with this mean for the number of runs. This number is 0 with
+// probability e^-mean.
 func Poisson(mean float64) (Law, error) {
 	l := Law{Mean: mean}
 	if !(mean > 0) {
@@ -184,8 +185,8 @@ func PriceOf(ctx context.Context, l Law, relation accountant.Relation, target ac
 	return p, err
 }
 
-// PriceAt returns the price of a search with the given noise. The caller must set target.Epsilon to the
-// epsilon of the search.
+// PriceAt returns the price of a search with the given noise. It does not compute the epsilon of the search:
+// the caller must set target.Epsilon.
 func PriceAt(ctx context.Context, l Law, relation accountant.Relation, target accountant.Target, noise float64, event Noisy) (Price, error) {
 	p := Price{Law: l, Noise: noise, Epsilon: target.Epsilon}
 	var err error

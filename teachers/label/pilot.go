@@ -178,7 +178,7 @@ func (j *job) samePilot(before *run.Before, id *identity, stage *run.Stage) (sam
 	return same, nil
 }
 
-// newPilot returns a new pilot and its identity. If no plan would fit the remaining budget, even for teachers
+// newPilot chooses the noise of a new [Pilot]. If no plan would fit the remaining budget, even for teachers
 // that always agree, newPilot returns an error.
 func (j *job) newPilot(ctx context.Context, before *run.Before, stage run.Stage) (id identity, p Pilot, err error) {
 	if j.account.Mode != ledger.Filter {

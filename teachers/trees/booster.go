@@ -357,5 +357,5 @@ func (g *gradientGrower) best(histogram []sums, whole sums) gradientSplit {
 	return best
 }
 
-// minGain is the margin by which a split must exceed the best split, because gains are rounded.
+// minGain is the margin for a better split, because gains are rounded.
 const minGain = 1e-9

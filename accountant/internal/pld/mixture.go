@@ -136,7 +136,6 @@ func (m mixture) pieces(zlo, zhi float64) float64 {
 	return 2 * (zhi - zlo) * (1 + math.Max(math.Abs(zlo), math.Abs(zhi)) + 1/m.sigma)
 }
 
-// half returns the halfCell of the outputs z with from.z <= z <= to.z, in a cell of width d.
 func (m mixture) half(from, to output, below, d float64) halfCell {
 	// The argument below is the loss from.loss minus the loss at the left end of the whole cell. On each
 	// piece the integrand is a polynomial up to rounding. Let a piece start at z0, with loss l0 and slope p.
@@ -287,7 +286,8 @@ func (m drawnMixture) roughLaw(zhi float64) roughLaw {
 	return roughLaw{slices.Concat(down.loss, []float64{0}, up.loss), slices.Concat(down.logw, []float64{m.logRest()}, up.logw)}
 }
 
-// drawnResponse is drawnMixture for randomised response in place of Gaussian noise.
+// drawnResponse returns a dominating loss distribution for randomised response on a sample without
+// replacement.
 func drawnResponse(q, eps float64) *atoms {
 	u := mathx.LogMix(q, eps)
 	low := -math.Log1p(math.Exp(eps))

@@ -57,7 +57,7 @@ func BoundedRange(epsilon float64) Pair { return Pair{pairRange, epsilon, 0, 0} 
 // Response returns the pair of randomised response, which dominates every epsilon-DP mechanism.
 func Response(epsilon float64) Pair { return Pair{pairResponse, epsilon, 0, 0} }
 
-// Kary returns the replace-one pair of randomised response with at least two categories.
+// Kary returns the [Pair] of randomised response with at least two categories, for one replaced record.
 func Kary(epsilon float64, categories int64) Pair {
 	if categories == 2 {
 		return Response(epsilon)

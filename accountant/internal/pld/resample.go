@@ -137,7 +137,6 @@ func (p pull) of(m mergedOutput) (mass, dev float64) {
 	return p.unit * m.mass, p.unit * (m.dev - p.rise*q)
 }
 
-// onto moves a distribution to a lattice of step h.
 func (t *tilted) onto(h, lambda float64, up bool) *tilted {
 	last := len(t.p) - 1
 	out := &tilted{h: h, off: t.off, err: t.err, noise: t.noise, inf: t.inf, logM: t.logM,

@@ -29,8 +29,7 @@ type several struct {
 	lean         float64 // factor of the odds c/(1-c) in f
 }
 
-// leaning returns a copy of s with a lean that gives a high lower bound on epsilon. A lean below 1 improves
-// the bound if a few large likelihood ratios determine delta.
+// leaning returns a copy of s in which the field lean gives a high lower bound on epsilon.
 func (s several) leaning(ctx context.Context, reverse bool, logDelta float64) several {
 	best, most := s, 0.0
 	for s.lean = 1; s.lean > 1e-5; s.lean /= math.E {

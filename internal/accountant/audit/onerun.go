@@ -28,7 +28,7 @@ func (g Guesses) validate() error {
 // PValue bounds the probability of at least Right correct guesses (Steinke, Nasr, Jagielski 2023). It assumes
 // that claim is true for add/remove of one record. Let B ~ Bin(Made, e^epsilon/(1 + e^epsilon)). The bound is
 //
-//	P[B >= Right] + 2 Canaries delta max over 1 <= i <= Right of P[Right > B >= Right - i]/i
+//	P[B >= Right] + 2 * Canaries * delta * max over 1 <= i <= Right of P[Right > B >= Right - i]/i
 //
 // The canary records may be dependent.
 func (g Guesses) PValue(claim Claim) float64 {

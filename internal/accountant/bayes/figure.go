@@ -81,7 +81,8 @@ const Schema = "pate.bayes/1"
 type Figure struct {
 	mu, estimate, worst opaque.Number
 
-	// Delta is delta_mu of the package comment. FailureDelta is the part of Delta for estimates that fail.
+	// Delta is the probability delta_mu that the guarantee in the package comment fails. FailureDelta is the
+	// part of Delta for estimates that fail.
 	Delta, FailureDelta float64
 	Order               int // order lambda of the estimate
 	Estimator           Estimator

@@ -266,8 +266,9 @@ func (t tally) agree() {
 	}
 }
 
-// thresholdProfile adds to every dst[d] the largest |cost(v+1) - cost(v)| for v in [0, n-1], with v or v+1
-// within d of largest. Here cost(v) is the cost of a threshold test on a largest count of v.
+// thresholdProfile adds b(d) to every dst[d]. Start with any largest count in [0, n] that differs from
+// `largest` by at most d. Adding or removing one vote then changes the cost of the threshold test by at most
+// b(d).
 func thresholdProfile(dst []float64, largest, n int, threshold, sigma, a float64) {
 	low, high := max(0, largest-len(dst)), min(n, largest+len(dst))
 	costs := make([]float64, high-low+1)

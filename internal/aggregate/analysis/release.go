@@ -39,7 +39,8 @@ type SanitizerConfig struct {
 	// release costs max(w/10, 2r). The cost r depends on Order, Beta and Margin.
 	Sigma float64
 	// Margin times the standard deviation of the noise is added to the result. The result is then below the
-	// cost with probability at most P[N(0,1) < -Margin], or 1/44 for Margin 2. Margin must be at least 0.
+	// cost with probability at most P[N(0,1) < -Margin], or about 1/44 for Margin 2. Margin must be at least
+	// 0.
 	Margin float64
 	// Grid is a power of two from 2^-40 to 1, by default 2^-20. The release is rounded up to a multiple of
 	// Grid.

@@ -69,9 +69,9 @@ type Expected struct {
 	Costs
 }
 
-// Realised is the cost of the threshold tests and the released answers. Independent equals the charge of a
-// privacy filter with one fixed order. DataDependent is NOT a bound, because the votes determine which
-// queries are charged.
+// Realised is the cost of the threshold tests and the released answers. A privacy filter with one fixed Rényi
+// order charges the same epsilon as Independent. DataDependent is NOT a bound, because the votes determine
+// which queries are charged.
 type Realised struct {
 	Answered int
 	Costs

@@ -122,7 +122,7 @@ func (l *sensitivity) worst(ctx context.Context, groups []group, teachers int) (
 	})
 }
 
-// publishedRelease chooses beta and noise like the code of Papernot et al. 2018.
+// publishedRelease chooses the smoothing parameter beta and the noise like the code of Papernot et al. 2018.
 func publishedRelease(profile []float64, before Epsilon) Preview {
 	// The code tries values of beta from 0.3/a to 0.49/a, where a is the Rényi order. For each beta, the
 	// noise minimises the cost of the release, without a part that does not depend on the noise, plus two

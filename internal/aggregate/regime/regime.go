@@ -55,7 +55,7 @@ func (a Advice) Winner() Method { return a.Methods[0] }
 // StabilityLoses reports whether a noisy argmax needs the smallest gap of all methods.
 func (a Advice) StabilityLoses() bool { return !a.Winner().Stability }
 
-// Feasible reports whether the gap that m needs is at most the number of teachers.
+// Feasible reports whether m.GapNeeded is at most the number of teachers.
 func (a Advice) Feasible(m Method) bool { return m.GapNeeded <= float64(a.Regime.Teachers) }
 
 // Advise returns the gap that each method needs to answer a query right with probability Success. The gap

@@ -20,8 +20,9 @@ type Task struct {
 	Delta     float64 // probability that a run releases an unstable answer
 	// Noise is stability.Laplace or stability.Gaussian for MStab. If it is 0, Fit chooses one of them.
 	Noise stability.Noise
-	// Success is the probability of an answer at the distance that Fit minimises. The default is 0.95. For
-	// SVT, the probability is at least 1 - Failures/(2*Queries).
+	// Success is the probability of an answer if enough votes must move to change the plurality. Fit
+	// minimises this number of votes. The default is 0.95. For SVT, the probability is at least 1 -
+	// Failures/(2*Queries).
 	Success float64
 }
 

@@ -21,8 +21,8 @@ type Config struct {
 	// Gradients configures the oriented gradients. The default is [features.StandardHOG].
 	Gradients features.HOG `json:"gradients,omitzero"`
 
-	// SecondNoise is the noise multiplier of the second moment. The second moment whitens the scattering
-	// channels.
+	// SecondNoise is the noise multiplier of the second-moment matrix. This matrix whitens the channels of
+	// the scattering transform.
 	SecondNoise float64 `json:"second_noise,omitzero"`
 	// SecondClip is the clip norm of one image's matrix of second moments, in Frobenius norm. The matrix
 	// has a trace of at most 81.

@@ -88,9 +88,9 @@ func CheckApart(cmd *cobra.Command, topic string, written ...string) error {
 }
 
 // CheckFolder checks a results folder before anything is written or charged. CheckFolder refuses a folder
-// that is an input. It refuses a folder if the public or private half contains an input. If the folder has no
-// run, it refuses files in these halves, because they may be past releases. A new ledger would lack the
-// charges of these releases.
+// that is an input. It refuses a folder if its subfolder public or private contains an input. If the folder
+// has no run, it refuses files in these subfolders, because they may be past releases. A new ledger would
+// lack the charges of these releases.
 func CheckFolder(g *Globals, cmd *cobra.Command, dir string) error {
 	const topic = "data"
 	if is, err := os.Stat(dir); err == nil {
