@@ -114,8 +114,8 @@ func tried[T int64 | float64](ctx context.Context, newAccount NewAccount, target
 // CalibrateNoise returns the least noise for which event(noise) meets the target, and the bound of this
 // event. The privacy cost of the event must fall as the noise grows. The search covers noise from 1e-6 to
 // 1e15. The relative tolerance is 1e-8, or 1e-6 where the bound jumps. For integer noise with a small scale,
-// the cost is not quite monotone. The result then meets the target, but a smaller noise may also do so. If no
-// noise in the range meets the target, or if noise 1e-6 does, the error is a *NoBracketError. Errors of the
+// the cost is not quite monotone. The result then meets the target, but a smaller noise may also do so. The
+// error is a *NoBracketError if no noise in the range meets the target, or noise 1e-6 meets it. Errors of the
 // function event are returned unchanged.
 func CalibrateNoise(ctx context.Context, newAccount NewAccount, target Target, event func(noise float64) (Event, error)) (float64, Bound, error) {
 	if err := target.validate(); err != nil {

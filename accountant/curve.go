@@ -108,8 +108,8 @@ func sampledPureCurve(q, eps float64) curve {
 	}
 }
 
-// boundedRangeCurve returns the curve of a mechanism (Durfee, Rogers 2019). For any two neighbours, some
-// interval [t-eps, t] contains all log-ratios.
+// boundedRangeCurve returns the curve of an eps-bounded-range mechanism (Durfee, Rogers 2019). For any
+// neighbours, all privacy losses are in some interval [t-eps, t].
 func boundedRangeCurve(eps float64) curve {
 	// The worst pair of distributions has two outcomes. Its moment is ((1-e^{-a eps}) e^{(a-1)t} - (e^-eps -
 	// e^{-a eps}) e^{at})/(1-e^-eps). With phi(x) = log((1-e^-x)/x), the divergence at the worst t is eps +

@@ -69,7 +69,6 @@ func (e PoissonSampled) form(t *terms) Event {
 	return nil
 }
 
-// oneGaussian returns the Gaussian release that dominates all leaves on the same sample.
 func oneGaussian(leaves *tally[Event]) (noise Gaussian, exact, ok bool) {
 	// The squares of sensitivity/sigma add up. The result exact is true if both cost the same, and ok is
 	// false if a leaf has no continuous Gaussian noise.

@@ -82,7 +82,8 @@ func (g *sampledGaussian) logMoment(a float64) float64 {
 	return g.betweenIntegers(a)
 }
 
-// betweenIntegers bounds the log moment at an order in (1, maxBinomial]. The bound is exact at integers.
+// betweenIntegers bounds a-1 times the Rényi divergence of order a in (1, maxBinomial]. The bound is exact at
+// integers.
 func (g *sampledGaussian) betweenIntegers(a float64) float64 { return chord(a, g.binomial) }
 
 // binomial returns the log moment at an integer order n >= 1.

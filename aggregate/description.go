@@ -306,8 +306,8 @@ func (d Description) WithNoise(s Setting, noise float64) Setting {
 	return s
 }
 
-// Least returns the least noise at which the cost of s fits the budget of `least`. The noise is clamped to
-// the range that mechanisms accept.
+// Least returns the least noise with which s fits the budget that `least` checks. The noise is clamped to the
+// range that mechanisms accept.
 func (d Description) Least(s Setting, least LeastNoise) (float64, error) {
 	noise, err := least.Find(func(noise float64) (accountant.Event, error) { return d.Event(d.WithNoise(s, noise)) })
 	if err != nil {

@@ -71,7 +71,7 @@ func (r *Ranges) usual() []usual {
 	return out
 }
 
-// likeness counts compared cells, strange cells (see [Schema.ReadPrivate]) and words in place of numbers.
+// likeness counts compared cells, strange cells (unlike public cells) and words in place of numbers.
 type likeness struct{ compared, strange, words int }
 
 func (l *likeness) add(u *usual, v string, number float64, err error) {

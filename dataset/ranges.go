@@ -309,7 +309,7 @@ func (d declared) scale(weights []float64) (mean, sd float64) {
 }
 
 // Cells returns the bin of each row of x in each column, or -1 for an undeclared category. The rows must be
-// encoded by r with equal weights.
+// encoded by r with equal weights for all bins.
 func (r *Ranges) Cells(x blas32.General) [][]int {
 	cells := make([][]int, x.Rows)
 	for i := range cells {

@@ -58,7 +58,7 @@ type Task struct {
 	Published  bool     // all rows are public, also the rows of Private
 	Encoder    *Encoder // encodes rows of a table; nil for images and NPY rows
 	// Ranges holds the declared columns if there are no public rows, and is otherwise nil. If Ranges is set,
-	// Pool is drawn and Pool.Y has no meaning.
+	// the pool is drawn from Ranges and Pool.Y has no meaning.
 	Ranges    *Ranges
 	Questions *Table // rows of a drawn pool as a table, otherwise nil
 	// Silos holds the sorted names of the silos (such as hospitals) in column CSVOptions.Silo of the public
@@ -82,8 +82,8 @@ func splitImages(train, test Set, p Protocol) (Task, error) {
 	return newTask(p, [3]Set{train, test, test}, [3][2]int{{0, n}, {0, cut}, {cut, test.Len()}})
 }
 
-// WithoutPool returns the task without a pool, for a method without public queries. The rows of the pool move
-// before the rows of Test. A drawn pool has no labels and is dropped. Under FullTest the pool is dropped,
+// WithoutPool returns the task without a pool, for a method without public queries. The pool's rows become
+// the first rows of Test. A drawn pool has no labels and is dropped. Under FullTest the pool is dropped,
 // because Test is then the whole test set.
 func (t Task) WithoutPool() Task {
 	if t.Pool.Len() == 0 {

@@ -176,7 +176,6 @@ func (b *banded) before(sums []int64, low, step int) {
 	}
 }
 
-// after replaces y_t by x_t in released (formulas above banded). released[0] is for parameter `low`.
 func (b *banded) after(released []int64, low, step int) {
 	noise := b.at(step)[low : low+len(released)]
 	for j, y := range released {

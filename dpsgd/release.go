@@ -215,8 +215,8 @@ func (r *release) scratchOf(worker int) *scratch {
 	return r.scratch[worker]
 }
 
-// read calls use for each part of v = (noisy sum)/divisor. The part is in span i and starts at v[low].
-// The function use must not keep part.
+// read passes v = (noisy sum)/divisor to the function `use` in parts. A part starts at v[low], in block i of
+// spanLength elements. The function must not keep part.
 func (r *release) read(divisor float64, use func(i, low int, part []float64)) {
 	if r.noise == nil {
 		spans(r.workers, r.parameters, func(worker, i, low, high int) {

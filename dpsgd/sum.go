@@ -98,7 +98,6 @@ func checkRun(model Model, data Data, key rng.Key) error {
 	return checkModel(model, data)
 }
 
-// begin consumes the reservation.
 func begin(event accountant.Event, draws int, reservation *ledger.Reservation, key rng.Key) error {
 	// The argument event describes continuous noise. The drawn noise is discrete, and its Rényi divergences
 	// are no larger (see type grid). If the charge has a failure that covers the drawn values, the charge

@@ -34,7 +34,7 @@
 // Rows without an epsilon, Result.Diagnostics and running times depend on the private data and are not
 // charged. Pool and test rows are public and not protected. If two runs in two folders use the same records,
 // their costs add up, but this package does not add them. Hyper-parameters were tuned on development splits
-// of public benchmarks (dataset.Development). All rows of these splits are private rows of the split for
-// reported results (dataset.Literature). Epsilon does not cover this tuning. The parameters of pknn were
+// of public benchmarks (dataset.Development). Every row of a development split is a private row in the split
+// for reported results (dataset.Literature). Epsilon does not cover this tuning. The parameters of pknn were
 // chosen after an evaluation on the literature splits of optdigits, letter and Adult.
 package experiments

@@ -58,8 +58,8 @@ func rshUp(x *big.Int, n uint) *big.Int {
 }
 
 type law interface {
-	// tails encloses P[X >= 1], P[X >= 2], ... with prec bits. The last interval, [0, hi], bounds all further
-	// tails.
+	// tails returns intervals around P[X >= 1], P[X >= 2], ..., in units of 2^-prec. The last interval, [0,
+	// hi], contains all further tails.
 	tails(prec uint) []interval
 }
 
@@ -109,8 +109,9 @@ func (l halfGaussian) tails(prec uint) []interval {
 	return append(tails, interval{new(big.Int), quoUp(new(big.Int), rest.Lsh(rest, prec), all.lo)})
 }
 
-// gaussianWeights returns w[k] = q^(k^2) for k = 0..K, and ratio = w[K+1]/w[K]. The last weight w[K] is below
-// 2^(stop-work). All numbers are scaled by 2^work. The function round divides by 2^work, in place.
+// gaussianWeights returns w[k] = q^(k^2) for k from 0 to some K, and ratio = w[K+1]/w[K]. The weight w[K] is
+// the first below 2^(stop-work). All numbers are scaled by 2^work. The function round divides by 2^work, in
+// place.
 func gaussianWeights(q *big.Int, work, stop uint, round func(*big.Int) *big.Int) (w []*big.Int, ratio *big.Int) {
 	weight := new(big.Int).Lsh(big.NewInt(1), work)
 	ratio = new(big.Int).Set(q)

@@ -188,7 +188,7 @@ func (b Bernoulli) rest(s *Stream) bool {
 	return u < b.hi || u == b.hi && b.lo > 0 && s.Uint64() < b.lo
 }
 
-// atMost returns a word: its byte i is 0x80 if byte i of the argument is at most b.first, and 0 otherwise.
+// atMost returns a word whose byte i is 0x80 if byte i of `word` is at most b.first. The other bytes are 0.
 func (b Bernoulli) atMost(word uint64) uint64 {
 	// If the top bits of the byte and of b.first are equal, the lower bits decide. The lower bits are
 	// subtracted from b.first with the top bit set. The top bit stays set if the byte is not larger, and no

@@ -119,7 +119,8 @@ type Heads struct {
 }
 
 // ReadHeads reads the head beside the ledger at path. Call ReadHeads before you read the ledger, because
-// another process may append lines. Set [ledger.VerifyOptions].Heads to the method [Heads.Of].
+// another process may append lines. To verify the ledger, set [ledger.VerifyOptions].Heads to the method
+// [Heads.Of].
 func ReadHeads(path string) (*Heads, error) {
 	path = target(path)
 	beside, err := readHead(HeadFile(path))

@@ -153,7 +153,8 @@ func (c *chain) tooMuch(epsilon float64) string {
 		reason, c.header.Library)
 }
 
-// claimOfSeal checks the epsilon and the accountant of a seal, and returns the claim of the sealed ledger.
+// claimOfSeal checks a ledger's final epsilon, which its seal line holds, and the accountant `by`. It returns
+// the ledger's claim.
 func (c *chain) claimOfSeal(seal float64, by accountant.Method) (Claim, error) {
 	// It returns the larger of the seal and the epsilon that this version proves (see "File" in the package
 	// comment). A seal that is not plausible is an error. So is a seal below the proven epsilon, unless both

@@ -22,8 +22,8 @@ type header struct {
 	Epsilon  float64             `json:"epsilon"`
 	Delta    float64             `json:"delta"`
 	Mode     Mode                `json:"mode"`
-	// Accountant, Conversion and Orders determine the epsilon of every line. If Default is true, mode
-	// Reserved also tries orders between Orders.
+	// Accountant, Conversion and Orders determine the epsilon of every line. If Default is true, a ledger of
+	// mode Reserved also tries orders between the listed Orders.
 	Accountant   accountant.Method     `json:"accountant"`
 	Conversion   accountant.Conversion `json:"conversion"`
 	Orders       []order               `json:"orders"`

@@ -23,8 +23,8 @@ var (
 type Use struct {
 	// Relation is the neighbouring relation that the event's bound requires. 0 means any relation.
 	Relation accountant.Relation
-	// Renyi is set if the event may bound only the Rényi divergences of the mechanism. A ledger that may use
-	// privacy loss distributions refuses such a mechanism.
+	// Renyi is set if the event bounds the mechanism's Rényi divergences, but perhaps not its privacy loss
+	// distribution. A ledger that may use such distributions refuses the mechanism.
 	Renyi bool
 	// Secret is set if all noise comes from a secret key. A ledger with SecretNoise requires Secret.
 	Secret bool

@@ -36,8 +36,8 @@ func newComposition(rel accountant.Relation, split, bound func([]runs, float64) 
 }
 
 // NewBasic returns an empty account by basic composition (Dwork, Kenthapadi, McSherry, Mironov, Naor 2006).
-// Epsilons add up, and deltas add up. Runs with an epsilon-delta curve share the remaining delta equally. The
-// bound is also valid for adaptively chosen mechanisms.
+// Epsilons add up, and deltas add up. Runs with an epsilon-delta curve share equally the delta that other
+// runs do not use. The bound is also valid for adaptively chosen mechanisms.
 func NewBasic(rel accountant.Relation) (accountant.Accountant, error) {
 	return newComposition(rel, nil, func(rs []runs, _ float64) float64 { return basicEpsilon(rs) })
 }
@@ -94,7 +94,6 @@ func (c *composition) Epsilon(_ context.Context, delta float64) (accountant.Boun
 	return b, nil
 }
 
-// search minimises epsilon over splits of delta.
 func (c *composition) search(delta, budget float64) float64 {
 	// A run with an epsilon-delta curve gets a fraction f of budget, and the slack gets the rest. Any f is
 	// valid, so the search need not be exact.

@@ -169,8 +169,8 @@ func PairEpsilon(epsilon, delta, at float64) float64 {
 
 // TPR bounds the true positive rate of a membership test with false positive rate fpr. By post-processing,
 // the Rényi divergence of the test's output at any order a is at most rho*a, in either direction. TPR finds
-// the largest rate within this bound at all orders of a grid. The result is this rate plus the failure
-// probability.
+// the largest true positive rate that satisfies this bound at all orders of a grid. The result is this rate
+// plus the account's failure probability.
 func (z *Concentrated) TPR(fpr float64) (float64, error) {
 	if !(fpr >= 0 && fpr <= 1) {
 		return 0, fmt.Errorf("theorems: a rate of false alarms must be in [0, 1], not %v", fpr)

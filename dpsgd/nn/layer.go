@@ -54,16 +54,16 @@ type Pass[T Float] interface {
 	Backward(dx, dy []T, rows int, squares [][]float64)
 	// AddScaled adds the gradients of all rows to sum, which has the layout of the parameters. The gradient
 	// of row i with respect to tensor k is multiplied by scales[k][i]. Tensors with equal scales share one
-	// slice. If squares was nil in Backward, scales is nil, and every scale is one.
+	// slice. If Backward got nil for squares, the argument scales is nil, and every scale is one.
 	//
-	// Scales are in [0, 2^60]. If a row has finite squares, its scaled gradient and all intermediate results
-	// must be finite. If a gradient is a product of factors, a scaled factor must not overflow, even if
-	// another factor is zero.
+	// Scales are in [0, 2^60]. If Backward's bounds for a row are finite, its scaled gradient and all
+	// intermediate results must be finite. If a gradient is a product of factors, a scaled factor must not
+	// overflow, even if another factor is zero.
 	//
 	// The rounding error is at most gamma_n times the sum of the norms of the scaled gradients. Here gamma_n
 	// = n u/(1 - n u), and u is the unit roundoff. For at most 48 rows, n is rows + 2. For more rows, n is
-	// rows/48 + 51. First compute any sum over the positions of one row. Then sum runs of at most 48 rows.
-	// Finally sum the runs.
+	// rows/48 + 51. For this bound, sum first over the positions of one row. Then sum runs of at most 48
+	// rows, then the runs.
 	AddScaled(sum []T, rows int, scales [][]T)
 }
 

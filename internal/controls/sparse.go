@@ -92,7 +92,6 @@ type stableQuery struct {
 	differ bool
 }
 
-// stableSparse audits a sparse vector mechanism for stable answers.
 func stableSparse(name string, m svt.StableMechanism, threshold int64) []Target {
 	// ByLaw compares all runs of three queries near the threshold, and long runs in which all distances
 	// except two change in the same direction. ByRuns uses distances at which refusals are neither certain

@@ -116,7 +116,7 @@ func onlyListed(votes []int64) side[int] {
 	})
 }
 
-// drawnBySeed returns runs with the outcome of(noise). The two values of noise have standard deviation 2.
+// drawnBySeed returns runs whose outcome `of` computes from two random integers of standard deviation 2.
 func drawnBySeed[O comparable](of func(noise [2]int64) O) side[O] {
 	return func(key rng.Key, _ int) audit.Run[O] {
 		noise, stream := must(rng.NewDiscreteGaussian(2)), key.Stream()

@@ -20,13 +20,13 @@
 // have no effect. Addresses and goroutines have no effect. All machines with AVX2 give the same row.
 //
 // Row exactness holds because only the dimensions n and k of the other factor determine the order of
-// operations on an element. Blocks that depend on the batch size would break row exactness. A separate sum of
-// the elements before an aligned address would also break row exactness.
+// operations on an element. Blocks that depend on the batch size would break row exactness. Separate sums up
+// to an aligned address would also do so, because rows have different addresses.
 //
 // # Depth
 //
 // [MulBT], [MulAB] and [Packed.Mul] sum products in chains of 256 and then sum the chains. If the result has
-// few columns, assembly sums 1024 products at a time, in eight chains of at most 128.
+// few columns, assembly instead uses eight chains of at most 128 for each 1024 products.
 //
 // [AddATB] and [AddRows] sum over k rows in runs of 48, and then sum the runs. So a term passes through at
 // most 48 + ⌈k/48⌉ roundings, or 64 for k <= 768.

@@ -23,7 +23,7 @@ const (
 	dotRows       = 128
 	// packFrom is the number of rows from which copied panels of the right factor save time.
 	packFrom = 64
-	// placeTo is the largest m for which AddATB on AVX-512 copies no factor.
+	// placeTo is the largest number of result rows for which AddATB on AVX-512 usually copies no factor.
 	placeTo = 256
 )
 

@@ -195,15 +195,15 @@ func Butterfly(sum, difference, a, b []float32) {
 
 // Halves is a matrix h with M rows and Last + 1 columns. Rows 0, 2, 4, ... are symmetric: h[r][Last-i] =
 // h[r][i]. The other rows are antisymmetric: h[r][Last-i] = -h[r][i]. Even and Odd hold columns 0 to Last/2
-// of the symmetric and the antisymmetric rows. If Last is even, column Last/2 is halved in Even and has no
-// effect in Odd.
+// of the symmetric and the antisymmetric rows. If Last is even, Even holds half the values of column Last/2,
+// and Odd's column Last/2 has no effect.
 type Halves struct {
 	Even, Odd []float32 // (M+1)/2 x Last/2+1 and M/2 x Last/2+1
 	M, Last   int
 }
 
-// MulStrips sets the M rows of each strip of dst to the product of h and the Last + 1 rows of the same strip
-// of src. The slices must not overlap.
+// MulStrips sets each strip of dst to the product of h and the same strip of src. A strip has Last + 1 rows
+// in src and M rows in dst. The slices must not overlap.
 func (h Halves) MulStrips(dst []float32, to Strips, src []float32, from Strips, strips int) {
 	if strips == 0 {
 		return

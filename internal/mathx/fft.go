@@ -36,7 +36,7 @@ func FFTNormError(n int) float64 {
 	return 9.0 / 4 * 0x1p-53 * fftUnits(n)
 }
 
-// fftUnits bounds the relative error of an input's contribution to an output, in units of 2^-53.
+// fftUnits bounds the relative rounding error of one input's term in one output, in units of 2^-53.
 func fftUnits(n int) float64 {
 	//   - The error of a root is 0.75. A product with a root adds an error of sqrt 5 (Brent, Percival,
 	//     Zimmermann 2007), in total 2.99.
@@ -128,7 +128,7 @@ func (f *FFT) Forward(c []complex128) {
 	c[h/2] = complex(real(z[h/2]), -imag(z[h/2])) // the root is -i
 }
 
-// Inverse inverts Forward, and leaves the last element of c undefined.
+// Inverse inverts Forward in place, and leaves the last element of c undefined.
 func (f *FFT) Inverse(c []complex128) {
 	h := f.n / 2
 	scale := 1 / float64(f.n)

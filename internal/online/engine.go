@@ -19,7 +19,7 @@ type Answerer interface {
 	// Ask answers questions in order. Once a cap is used up, Ask returns the answers of the first questions
 	// and an error that matches [ErrExhausted]. After another error, the caller must not use the Answerer.
 	Ask(ctx context.Context, questions []*Question) ([]tokens.Answer, error)
-	// Resume counts an answer from the journal. The argument more holds the data of Question.More.
+	// Resume counts an answer from the journal, with the data `more` from Question.More.
 	Resume(ctx context.Context, a tokens.Answer, more []byte) error
 	// Left returns the remaining numbers of questions and answers by vote.
 	Left() tokens.Left

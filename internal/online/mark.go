@@ -61,8 +61,8 @@ func (m mark) check(j *journal) (empty bool, err error) {
 	return false, nil
 }
 
-// set records the place and the code of a frame. The write is not synced, because after a power failure an
-// older mark still fits the journal.
+// set records the position and the code of the journal's last frame. The write is not synced, because after a
+// power failure an older mark still fits the journal.
 func (m mark) set(place int64, code [16]byte) error {
 	if m.file == nil {
 		return nil
@@ -78,8 +78,8 @@ func (m mark) close() error {
 	return m.file.Close()
 }
 
-// guard checks the journal against its mark, and attaches the mark for later updates. If the mark is lost or
-// cannot be opened, guard calls `warn`. A run with a seed has no mark, because its noise is not secret.
+// guard compares the journal with its mark, a file that records the journal's last frame. If the mark is lost
+// or cannot be opened, guard calls `warn`. A run with a seed has no mark, because its noise is not secret.
 func (j *journal) guard(key rng.Key, warn func(string)) error {
 	if !key.Releasable() {
 		return nil

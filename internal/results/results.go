@@ -47,7 +47,7 @@ func (f Folder) join(half string, names []string) string {
 func (f Folder) Config() string { return f.Private("config.json") }
 
 // Strangers returns nil if the folder has a configuration. Otherwise it returns all files except the key, an
-// empty lock and temporary files.
+// empty lock file and temporary files.
 func (f Folder) Strangers() (paths []string, err error) {
 	begun, err := durable.Exists(f.Config())
 	if err != nil || begun {

@@ -73,7 +73,7 @@ func (m *Screen) Event() accountant.Event {
 
 func refused(s State) State { return State{Voted: s.Voted, Declined: s.Declined} }
 
-// Left implements [Mechanism]. Queries is [Unlimited], or 0 after Failures*Epochs refusals.
+// Left implements [Mechanism]. The result's Queries is [Unlimited], or 0 after Failures*Epochs refusals.
 func (m *Screen) Left(s State) Left {
 	left := m.voting.Left(refused(s))
 	if left.Queries > 0 {

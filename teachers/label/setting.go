@@ -110,7 +110,7 @@ func (s setting) chooseNoise(ctx context.Context, book *ledger.Ledger) (setting,
 	return s, nil
 }
 
-// fit chooses the noise and threshold that minimise the agreement needed for a label.
+// fit chooses the noise and threshold that minimise the number of agreeing teachers needed for a label.
 func (s setting) fit(ctx context.Context, book *ledger.Ledger, least aggregate.LeastNoise) (setting, error) {
 	// The mechanism's failure probability is half of the ledger's Delta or, in mode Filter, of FailureDelta.
 	// While nothing fits, fit halves this probability, up to five times.

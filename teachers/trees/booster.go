@@ -195,8 +195,9 @@ func (b *boosting) gradients(dst []gradient, p []float32, i int) {
 
 const minCurve = 1e-12
 
-// gradientGrower grows regression trees from a histogram: the sums of slopes and curvatures in each bin. The
-// larger child's histogram is the parent's histogram minus the smaller child's histogram.
+// gradientGrower grows regression trees from histograms. A histogram has the sums of the loss's slopes and
+// curvatures in each bin. The larger child's histogram is the parent's histogram minus the smaller child's
+// histogram.
 type gradientGrower struct {
 	out     *ensemble
 	data    *binned

@@ -10,7 +10,7 @@ import (
 // Compositions on this lattice are exact. The mass beyond the last atom has infinite loss in an upper
 // distribution, and is omitted from a lower one.
 
-// atoms is a pair with finitely many losses on the lattice off + h*i.
+// atoms is a pair of output distributions with finitely many privacy losses. Finite losses are off + h*i.
 type atoms struct {
 	h, off    float64
 	logp      []float64

@@ -128,8 +128,8 @@ type output struct{ z, loss, slope float64 }
 
 func (m mixture) output(z, loss float64) output { return output{z, loss, m.slope(z)} }
 
-// maxPieces bounds the number of pieces of one integral. Only a tiny sigma needs more pieces. For a tiny
-// sigma, RDP is equally good.
+// maxPieces bounds the number of intervals of one numerical integral. Only a tiny sigma needs more intervals.
+// For a tiny sigma, RDP is equally good.
 const maxPieces = 1 << 18
 
 func (m mixture) pieces(zlo, zhi float64) float64 {
@@ -239,7 +239,6 @@ var gaussLegendre8 = [8][2]float64{
 // Kamath, Steinke 2024). Data in which all records but x equal x' attain ((1-q)Q + qP, Q), in either
 // direction.
 
-// drawnMixture is a symmetric pair for Gaussian noise on a sample without replacement.
 type drawnMixture struct{ mixture }
 
 // logRest returns the log of the mass at loss 0. With sampling probability q, this mass is (1-q) (P[loss > 0]

@@ -99,9 +99,10 @@ func (e exponential) roughLaw() roughLaw {
 	return s
 }
 
-// widths allows wide cells where the distribution tilted by lambda has little mass. The error of a cell is
-// about its tilted mass times its squared width, so the best width is proportional to density^(-1/3). If rare
-// is true, rare losses determine the result. The loss then also limits the width in proportion.
+// widths chooses the widths of grid cells. It weights the mass at loss l by e^(lambda l). The error of a cell
+// is about its weighted mass times its squared width. So the best width is proportional to (weighted
+// density)^(-1/3). If rare is true, rare losses determine the result. The width is then also limited in
+// proportion to |loss|.
 func (s roughLaw) widths(lambda, h float64, rare bool) gridWidths {
 	n := len(s.loss)
 	dens := make([]float64, n)

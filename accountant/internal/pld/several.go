@@ -130,7 +130,6 @@ func (s several) outcomes(ctx context.Context, reverse bool, logDelta float64, m
 	return o
 }
 
-// term returns the distributions of f, rounded to a grid (see the top of the file).
 func (s several) term(most int, logDelta float64) *term {
 	// The loop divides the range of a step's outputs where the rounded value changes. An inexact division
 	// changes only the rounding, and the masses stay exact. The first and the last cell include the tails.

@@ -62,7 +62,6 @@ type smallSum struct {
 	all  float64 // bounds the sum of the errors of all masses, and the mass outside
 }
 
-// split returns errTooLong if no splitLaw is possible.
 func (a *allocation) split(ctx context.Context, h, logTail float64, reverse, up bool) (*pointLaw, error) {
 	if logTail < -34 || a.sigma < leastSplitNoise { // below the noise of transforms
 		return nil, errTooLong
@@ -169,8 +168,6 @@ func (l *splitLaw) weigh(t, tail float64) {
 	}
 }
 
-// jump returns the distribution of one large ratio. If `several` is set, it returns the distribution of the
-// sum of r - l.mean over at least two large ratios r. The masses include the factors l.weights.
 func (l *splitLaw) jump(several, up bool) *sumLaw {
 	key := jumpKey{several, up}
 	if j := l.jumps[key]; j != nil {

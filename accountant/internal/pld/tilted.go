@@ -28,7 +28,7 @@ type tilted struct {
 	most   float64
 	length int // length of the window of the last convolution
 	pieces int // pieces of the integration of one step
-	// inf is the mass at infinite loss, untilted and outside p.
+	// inf is the mass at infinite loss, which p excludes and tilting does not change.
 	inf       float64
 	lossError float64
 

@@ -323,8 +323,8 @@ func logOnePlus(x float64) float64 {
 	return math.Log1p(math.Exp(x))
 }
 
-// PrintedReverse returns the published bound on the cost of the reverse direction of [LogMoment], for
-// comparison only. The bound is of first order in q, but the exact cost is of second order. The bound is
+// PrintedReverse returns a published bound, for comparison only, on the moment in [LogMoment] with A and B
+// exchanged. The bound is of first order in q, but the exact cost is of second order. The bound is
 //
 //	log E_{k ~ Bin(lambda, q)} exp((k^2 + k) r/2)
 func PrintedReverse(lambda int, q, r float64) float64 {

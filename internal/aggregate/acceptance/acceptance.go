@@ -8,8 +8,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Draw appends turns until every option has a turn. A turn is two numbers: a uniformly random option and a
-// random distance. The turns are drawn before the scores are read.
+// Draw appends random turns, from which [First] accepts one, until every option has a turn. A turn is two
+// numbers: a uniformly random option and a random distance. The turns are drawn before the scores are read.
 func Draw(turns []int64, options int, distances *rng.DiscreteLaplace, s *rng.Stream) []int64 {
 	// A turn is accepted if the option is at most this distance behind the largest score. So at least one
 	// turn is accepted for any scores. The first accepted turn is of option j with probability proportional

@@ -157,7 +157,8 @@ func (l *localCost) shifted(logQ, by float64) float64 {
 	return math.Min(0, l.logTail(logQuantile(logQ-math.Log(l.others))+by))
 }
 
-// change bounds the effect of one moved vote on the cost of a query with q = e^logQ.
+// change bounds the effect of one moved vote on a query's cost. Noise changes the query's answer with
+// probability at most e^logQ.
 func (l *localCost) change(logQ float64) float64 {
 	// Between q1 and q0 the bound is a constant, the plateau. Under C5 and C6 the plateau is an upper bound
 	// for every q.

@@ -31,8 +31,8 @@ type SanitizerConfig struct {
 	// minimises epsilon if queries cost a fifth of the worst case.
 	Order float64
 	// Beta is the smoothness of the sensitivity, at least 1e-5. Between neighbours, the sensitivity changes
-	// by a factor of at most e^Beta. The charge is finite at orders below [OrderLimit]. The default is 1/(3
-	// Order).
+	// by a factor of at most e^Beta. The release has finite Rényi divergence at orders below [OrderLimit].
+	// The default is 1/(3 Order).
 	Beta float64
 	// Sigma is the standard deviation of the noise, divided by the smooth sensitivity. Let w be the
 	// worst-case cost of the queries, and r the release's cost in the limit of infinite Sigma. By default the
@@ -252,7 +252,7 @@ func (s *Sanitizer) Release(ctx context.Context, r *ledger.Reservation, key rng.
 	return s.released(float64(steps)*s.cfg.Grid, key.Releasable())
 }
 
-// noise returns the mean and the standard deviation of the released cost before it is rounded to the grid.
+// noise returns the mean and the standard deviation of the noisy cost, before it is rounded to the grid.
 func (s *Sanitizer) noise(ctx context.Context, groups []group) (mean, sd float64, err error) {
 	// The error of the cost is below 1e-10 of the worst case, so S is raised by this amount. The relative
 	// error of S between neighbours is below 1e-6 beta, so S is computed with a slightly smaller beta.

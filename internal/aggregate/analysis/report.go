@@ -20,9 +20,9 @@ type Options struct {
 	Orders   []float64 // Rényi orders, each finite and above 1; nil means DefaultOrders
 	Teachers int       // number of teachers; 0 means the largest number of votes on a query
 	Answered []bool    // whether each query was answered by Confident-GNMax; nil if unknown
-	// IntegerNoise selects integer noise for exact divergences, instead of the continuous noise of the
-	// papers. The lowest class wins a tie, as in package aggregate. Integer noise is slower, and counts that
-	// are too far apart are an error.
+	// IntegerNoise selects integer noise for [Report.Exact], instead of the continuous noise of the papers.
+	// The lowest class wins a tie, as in package aggregate. Integer noise is slower, and counts that are too
+	// far apart are an error.
 	IntegerNoise bool
 }
 

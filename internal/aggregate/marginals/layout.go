@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// layout groups the bins of each column. It depends only on public numbers and noisy columns.
+// layout holds groups of each column's bins. It depends only on public numbers and noisy columns.
 type layout struct {
 	groups [][]int     // group of each bin, by column
 	sizes  []int       // number of groups, by column

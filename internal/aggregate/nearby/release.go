@@ -53,7 +53,7 @@ func (p Plan) ReleaseVotes(r *ledger.Reservation, key rng.Key, classes int, vote
 // Some drawn rows are unlike all private rows, so noise would choose the label. The number was chosen on
 // abalone, satellite and waveform.
 
-// fewestVotes is the threshold for the noisy count of a label, in standard deviations of the noise.
+// fewestVotes is the noisy count below which a label is usually dropped, in standard deviations of the noise.
 const fewestVotes = 2
 
 func (l Labels) abstain(least float64) {

@@ -74,7 +74,8 @@ type door struct {
 	say      func(format string, args ...any)
 }
 
-// open opens the files and the listener of a server. The caller must charge nothing before open returns.
+// open opens the files and the listener of a server. Call open before any charge, because its errors report
+// that nothing was charged.
 func (f *httpFlags) open(g *shell.Globals) (d *door, err error) {
 	d = &door{places: make(chan struct{}, mostRequests), secure: f.cert != "", say: g.Logf}
 	wrong := func(flag string, err error) (*door, error) {

@@ -62,9 +62,9 @@ func list(name string) []string {
 type To map[string]any
 
 // Declare adds a flag for each key of the argument `to`, as the section of flags.txt describes. The value
-// to[name] is a pointer to the flag's variable. The default is *to[name] unless the section has a default.
-// For other flags of the section that `flags` already contains, Declare sets only the permitted values.
-// Declare panics if the section lacks a key of `to`, or if a variable has an unsupported type.
+// to[name] is a pointer to the flag's variable. The default is *to[name] unless the section has a default. If
+// `flags` already contains another flag of the section, Declare sets only its permitted values. Declare
+// panics if the section lacks a key of `to`, or if a variable has an unsupported type.
 func Declare(flags *pflag.FlagSet, section string, to To) {
 	_, text, _ := strings.Cut(flagTexts, "\n["+section+"]\n")
 	text, _, _ = strings.Cut(text, "\n\n")
@@ -131,7 +131,7 @@ func add(flags *pflag.FlagSet, name, usage string, place any) {
 // the kinds "one" and "list", CheckValues refuses all other words.
 type Values []string
 
-// Take returns Values of a kind: "one", "list", "some", "place", "file", "dir" or "any".
+// Take returns Values of a kind, such as "one" or "file", with the given words.
 func Take(kind string, words ...string) Values { return append(Values{kind}, words...) }
 
 func Files(endings ...string) Values { return Take("file", endings...) }
