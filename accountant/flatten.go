@@ -61,7 +61,8 @@ func (t *terms) merge(added *terms) {
 	t.stated.Merge(&added.stated.Multiset)
 }
 
-// slack bounds relative rounding errors of curves, products and sums. In tests, curves stay below 1e-12.
+// slack bounds relative rounding errors of curves, products and sums. In tests, the errors of curves are
+// below 1e-12.
 const slack = 2e-12
 
 func (t *terms) total() curve {

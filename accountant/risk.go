@@ -187,7 +187,8 @@ func lowest(at func(epsilon float64) riskPoint) riskPoint {
 	return best
 }
 
-// convexBound bounds the minimum of a convex function of e^epsilon from below. The minimum is near best.
+// convexBound returns a lower bound on the minimum of a convex function of e^epsilon. The minimum is near
+// best.
 func convexBound(at func(epsilon float64) riskPoint, best riskPoint, fpr float64) float64 {
 	// It finds a point on each side of best with a value of at least best.Upper. Beyond these points the
 	// function is at least best.Upper, by convexity. Between two adjacent points, the function lies above two

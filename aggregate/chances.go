@@ -138,7 +138,8 @@ func gumbelAhead(x float64, rivals int) float64 {
 	return 1 / (1 + float64(rivals)*math.Exp(-x))
 }
 
-// oneSidedAhead returns the integral of (1-uy)^rivals du over [0, 1] with y = e^-x, for permute-and-flip.
+// oneSidedAhead returns the integral of (1-u e^-x)^rivals du over [0, 1], a class's chance to win
+// permute-and-flip.
 func oneSidedAhead(x float64, rivals int) float64 {
 	y, k := math.Exp(-x), float64(rivals+1)
 	if y == 0 {

@@ -12,7 +12,6 @@ import (
 
 type cyclic struct{ bands int }
 
-// validate refuses bands out of range, and settings of c that y's event does not cover.
 func (y cyclic) validate(c Config) error {
 	if err := within("Config.Sampling.Bands", float64(y.bands), 1, math.Max(1, float64(c.TotalSteps()))); err != nil {
 		return err

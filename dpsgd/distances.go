@@ -11,7 +11,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Between selects the distances to measure.
+// Between selects which distances of gradients are measured: [Batches] or [Records].
 type Between int
 
 const (

@@ -100,8 +100,8 @@ const (
 	unit24                   = 0x1p-24
 )
 
-// newGrid returns the grid for clipped gradients of norm at most clip. For correlated noise, floors is the
-// number of bands. Otherwise floors is 0.
+// newGrid returns the grid for clipped gradients of norm at most clip. The argument `floors` is the number of
+// correlated steps (bands), or 0 for independent noise.
 func newGrid(noiseMultiplier, clip float64, parameters, records, floors int) (grid, error) {
 	const (
 		gamma = 64 * unit24 / (1 - 64*unit24)

@@ -65,7 +65,8 @@ func bernoulliExpBig(s *Stream, exact func() (p, q *big.Int)) bool {
 	return resumeBernoulliExp(s, p, q, 1, s.Uint64())
 }
 
-// resumeBernoulliExp continues the loop of bernoulliRatio with trial k, after the first word u.
+// resumeBernoulliExp continues the loop of bernoulliRatio at trial k, whose uniform real begins with the word
+// u.
 func resumeBernoulliExp(s *Stream, p, q *big.Int, k, u uint64) bool {
 	// It needs p < q. Let d = q k, and let V be uniform on [0, 1). The trial compares the uniform real U =
 	// (u+V)/2^64 with p/d. U < p/d if and only if V < (2^64 p - u d)/d.

@@ -87,7 +87,7 @@ func (d *DiscreteGaussian) Sample(s *Stream) int64 {
 //
 //	s = sigma/2^fine
 //	loop:  X >= 0 with probability proportional to exp(-X^2/(2 s^2)), by inversion
-//	       B = fair coin
+//	       B = random sign
 //	       J uniform in {0..2^fine-1};  j = J/2^fine
 //	       if Bernoulli(exp(-j (2X + j)/(2 s^2))) = 0: again
 //	       M = 2^fine X + J

@@ -6,7 +6,7 @@ import (
 	"sort"
 )
 
-// maxLargestSigma bounds the size of the table logs, which has about 20 Sigma entries.
+// maxLargestSigma is the largest Sigma for [DiscreteGaussian.Largest]. Its table has about 20 Sigma entries.
 const maxLargestSigma = 1 << 12
 
 // Largest returns the maximum of n independent samples, and the index of the first maximum. n must be in [1,

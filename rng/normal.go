@@ -56,7 +56,7 @@ func integers(x, y, z float64) (*big.Int, *big.Int, *big.Int) {
 //	       unless Bernoulli(exp(-k(k-1)/2)): again
 //	       x uniform real in [0, 1)
 //	       unless Bernoulli(exp(-x(2k+x)/2)): again
-//	       B = fair coin
+//	       B = random sign
 //	       return floor((mean + sd B (k+x))/grid + 1/2)
 func (n *RoundedNormal) Sample(s *Stream) int64 {
 	// This is Algorithm N of Karney (2016). The density of k+x is proportional to exp(-k/2 - k(k-1)/2 -

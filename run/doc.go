@@ -60,8 +60,8 @@
 // The first line of a ledger contains a random id. A second copy of the head is stored under this id in the
 // user's state folder (pate/ledgers in $XDG_STATE_HOME or in ~/.local/state). For this user and machine, the
 // copy reveals that an old ledger was restored with all files next to it. A ledger with a commit, but without
-// a head in the state folder, gives a warning. The ledger comes from another machine or may be an older copy.
-// A state folder that cannot be written also gives a warning.
+// a head in the state folder, gives a warning. Reasons are another machine, another state folder, or an older
+// copy. A state folder that cannot be written also gives a warning.
 //
 // A ledger for one run ([ledger.Config].Run) is in the folder of this run. Until the run is complete, the
 // folder also has the key of all noise. So a restored copy of the ledger repeats the same outcomes. A ledger

@@ -25,7 +25,7 @@ import (
 type CrossValidation struct {
 	Candidates []Candidate // no default; see [TableCandidates]
 	// Favourite marks the first candidate as usually the best for such rows. Two folds may then suffice. The
-	// result is this candidate, unless the students' mean is better by more than label errors can explain.
+	// result is this candidate, unless a mean of candidates leads by more than wrong labels can explain.
 	Favourite bool
 	Folds     int            // number of parts, at most the number of labels; default 5
 	Progress  func(Progress) // called by one goroutine at a time; may be nil

@@ -96,8 +96,7 @@ func newDrawn(l Law) (d drawn, err error) {
 	return d, err
 }
 
-// Law returns the distribution of a run. For stable answers, values are -distance, and "above" means a
-// refusal.
+// Law returns the distribution of a run. For stable answers, see [StableMechanism].
 func (d drawn) Law() Law { return d.law }
 
 func (d drawn) sampled() drawn { return d }

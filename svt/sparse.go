@@ -30,11 +30,14 @@ type SparseVectorConfig struct {
 //
 // SparseVector is Epsilon-differentially private, with e1 + e2 = Epsilon. Proof:
 //
-//  1. Couple rho with rho + Sensitivity. Then each comparison moves away from "above" by 0 to 2 Sensitivity.
-//  2. So every answer "below" becomes likelier, at no cost. Only rho and the c queries above cost epsilon.
-//  3. For monotone queries, noise of scale c Sensitivity/e2 is enough. If all values rise, rho moves by
-//     Sensitivity. If all values fall, rho stays. Each comparison then moves by at most Sensitivity.
-//  4. The coupling shifts noise only upwards, so noise that is never negative is enough.
+// 1. On a neighbour, replace rho by rho + Sensitivity. This shift costs e1. 2. Then value_i - rho falls by 0
+// to 2 Sensitivity. 3. So an answer "below" stays "below" with the same nu_i, at no cost. 4. For an answer
+// "above", nu_i rises by the same amount. This costs at most e2/c, for at most c
+//
+//	answers.
+//  5. For monotone queries, nu_i of scale c Sensitivity/e2 is enough. If all values rise, rho moves by
+//     Sensitivity. If all values fall, rho stays. Then value_i - rho falls by at most Sensitivity.
+//  6. All shifts of noise are upwards, so noise that is never negative is enough.
 //
 // The split e1 : e2 = 1 : (2c)^(2/3), or 1 : c^(2/3) for monotone queries, has the least variance (Lyu, Su,
 // Li 2017, section 4.2).
@@ -48,7 +51,7 @@ type SparseVector struct {
 	cfg SparseVectorConfig
 }
 
-// ThresholdShare returns e1/Epsilon, where e1 + e2 = Epsilon is the split with the least variance (see
+// ThresholdShare returns e1/Epsilon, the share of the threshold noise in Epsilon, for the least variance (see
 // [SparseVector]).
 func ThresholdShare(answers int, monotone bool) float64 {
 	c := float64(answers)

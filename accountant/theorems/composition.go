@@ -16,7 +16,7 @@ type runs struct {
 	count   int64
 }
 
-// composition divides delta into three parts: failure probabilities, deltas of runs, and the slack of the
+// composition divides delta into failure probabilities, deltas of runs, and the slack of its composition
 // theorem.
 type composition struct {
 	relation accountant.Relation

@@ -189,7 +189,8 @@ func (z *Concentrated) TPR(fpr float64) (float64, error) {
 	return math.Min(1, mathx.SumUp(hi*(1+1e-12), failure)), nil
 }
 
-// bitAllowed reports whether bits of means p and q satisfy rho-zCDP in both directions, on a grid of orders.
+// bitAllowed reports whether Bernoulli variables of means p and q satisfy rho-zCDP in both directions, on a
+// grid of orders.
 func bitAllowed(p, q, rho float64) bool {
 	if p == q {
 		return true

@@ -41,10 +41,10 @@
 // M(h)). Hockey-stick divergences and moments of the likelihood ratio are jointly convex. So in both
 // directions the divergence is at most the average over S of the divergence between (1-q) Q + q P and Q.
 //
-// The argmax is post-processing, so the pair of noisy counts dominates (P, Q). A count may be ignored, so a
-// pair with two changed counts dominates a pair with one. Domination also holds after sampling (Zhu, Dong,
-// Wang 2022, Theorem 11). So the event of a question is PoissonSampled{q, GNMax{Sigma}}. The events of the
-// questions compose, because each question has its own sample.
+// The argmax is post-processing, so the pair of noisy counts dominates (P, Q). Ignoring a noisy count is
+// post-processing, so a pair with two changed counts dominates a pair with one. Domination also holds after
+// sampling (Zhu, Dong, Wang 2022, Theorem 11). So the event of a question is PoissonSampled{q, GNMax{Sigma}}.
+// The events of the questions compose, because each question has its own sample.
 //
 // For NearestQuestions, the votes of a unit depend only on this unit and on public rows. Let V be the
 // parameter Votes. Adding a unit raises V counts by one, each at a different question. The counts have

@@ -42,7 +42,7 @@ type Layer interface {
 type Pass[T Float] interface {
 	// Start sets the parameters, which stay valid and constant until the next Start.
 	Start(parameters []T)
-	// Forward sets y to the layer's values at x.
+	// Forward sets y to the layer's outputs for x.
 	Forward(y, x []T, rows int)
 	// Backward computes the gradient dx of each row's loss with respect to x, unless dx is nil. The argument
 	// dy is the gradient with respect to y.

@@ -334,7 +334,7 @@ func permuteAndFlip(lead float64) []float64 {
 	return binomial(flips, math.Log(p/(1-p)))
 }
 
-// anyOrder returns a mechanism with an invalid privacy filter and at most two steps.
+// anyOrder returns a mechanism of at most two steps with an invalid stopping rule.
 func anyOrder() laws {
 	// It continues while the cost at Rényi order 6 or at order 32 fits epsilon 2 at delta 0.01. Every path
 	// fits, but the mechanism's delta at epsilon 2 is 0.0137. Whitehouse et al. 2023 give valid filters.

@@ -80,7 +80,6 @@ func quotaTargets() []Target {
 	}
 }
 
-// brokenQuota returns targets with a broken quota or a private radius.
 func brokenQuota() []Target {
 	return []Target{
 		byQuota("quota-vote-more", func(patients []patient) []int64 { return quotaCast(patients, quotaVotes+1, arrivals) }).

@@ -22,8 +22,8 @@
 // The file text/inputs.txt lists the inputs of each mechanism. Each input has a line with its default and
 // meaning, such as "- counts = 60,40,3: votes of each class".
 //
-// Sections follow this help. A section has a heading, one paragraph and an optional formula. A formula has
-// two forms: lines indented by four spaces, and one line of TeX.
+// A mechanism's file continues with sections. A section has a heading, one paragraph and an optional formula.
+// A formula has two forms: lines indented by four spaces, and one line of TeX.
 //
 //	## Draw the noise {#noise}
 //
@@ -49,8 +49,8 @@
 //
 // # Adding a mechanism
 //
-// Write text/NAME.md. Write a Go function that adds the sections in order with the lesson methods step,
-// release, cost and mistake. Add a line to [Mechanisms].
+// Write text/NAME.md. Write a Go function that adds the sections by the lesson methods step, release, cost
+// and mistake. Add a line to [Mechanisms].
 //
 // # Caveats
 //

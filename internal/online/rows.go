@@ -33,8 +33,8 @@ type Voters struct {
 	private neighbours.Rows
 }
 
-// ReadVoters reads the private rows, and public rows that resemble the questions. The field r.Rule sets the
-// classes.
+// ReadVoters reads private rows, whose units vote, and public rows that resemble the questions. The field
+// r.Rule sets the classes.
 func ReadVoters(public, private dataset.Source, r dataset.Reading) (*Voters, error) {
 	schema, pool, err := dataset.ReadPublic(public, r)
 	if err != nil {

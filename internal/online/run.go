@@ -46,7 +46,7 @@ type Rows struct {
 // Config describes a run that answers questions one at a time.
 type Config struct {
 	Out string // folder of the run
-	// Voters reads the rows of the mechanism Quota; nil for other mechanisms.
+	// Voters reads rows for mechanism Quota, and is nil for other mechanisms.
 	Voters  func() (*Voters, error)
 	Terms   Terms
 	Ledger  run.File // its Path is set if Terms.Ledger is
@@ -195,7 +195,7 @@ func alone[T any](ctx context.Context, path string, patience time.Duration, open
 	return opened, err
 }
 
-// plan chooses missing noise. If the run was charged before, plan takes the run's settings.
+// plan chooses noise that the settings lack. If the run was charged before, plan takes the run's settings.
 func (s *serving) plan(ctx context.Context, before *run.Before) (p run.Plan, err error) {
 	name, err := run.ID(s.folder.Key, kind, nil, nil)
 	if err != nil {

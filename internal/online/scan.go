@@ -34,7 +34,7 @@ func (s *scanner) peek() byte {
 	return 0
 }
 
-// missing returns an error without a position, because positions depend on private numbers.
+// missing returns an error without the text's position, because positions depend on private numbers.
 func missing(want string) error { return errors.New("there must be " + want) }
 
 func (s *scanner) expect(c byte) error {

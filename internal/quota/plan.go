@@ -21,9 +21,9 @@ type Terms struct {
 
 // These parameters were chosen on the data sets abalone, satellite and waveform. With n units, T questions
 // and k votes per unit, a question has at most nk/T votes on average. The noise for k votes is c·sqrt(k),
-// where c is the noise for one vote. Let K solve nK/T = signal·c·sqrt(K). Choose sets k to min(max(fewest,
-// K), widest·T/classes, MostVotes), rounded up. A larger k lets farther units vote, often for another class.
-// Labels with nk/T < futile·c·sqrt(k) are hardly better than random.
+// where c is the noise for one vote. K is the k at which nk/T equals signal times this noise. [Terms.Choose]
+// sets k to min(max(fewest, K), widest·T/classes, MostVotes), rounded up. A larger k lets farther units vote,
+// often for another class. Labels with nk/T < futile·c·sqrt(k) are hardly better than random.
 const (
 	signal = 12
 	fewest = 8

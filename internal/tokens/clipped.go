@@ -81,7 +81,7 @@ func (m *Clipped) Left(s State) Left {
 }
 
 // Add adds the contribution of one teacher to the scores of a list. All slices have one value for each token.
-// The reference r_i(t) of [Clipped] is public[t], or max(teacher) - Clip if public is nil. NaN values
+// In the formula of [Clipped], r_i(t) is public[t], or max(teacher) - Clip if public is nil. NaN values
 // contribute nothing.
 func (m *Clipped) Add(scores []int64, teacher, public []float64) {
 	own := math.Inf(-1)

@@ -189,8 +189,8 @@ type Spool struct {
 	named bool
 }
 
-// NewSpool copies up to limit bytes from in to a temporary file in $TMPDIR. It returns as soon as ctx ends,
-// even if a read of in blocks.
+// NewSpool copies up to limit bytes from `in` to a temporary file in $TMPDIR. It returns as soon as ctx ends,
+// even if a read blocks.
 func NewSpool(ctx context.Context, in io.Reader, limit int64) (*Spool, error) {
 	f, named, err := temporary()
 	if err != nil {

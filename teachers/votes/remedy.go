@@ -90,8 +90,8 @@ func (s *Source) withoutIndex() string {
 		header+separator(form.csv.form.sep), beside(name, ".csv"), written))
 }
 
-// python returns a line of Python that saves an array. The array is the expression `made`, in which the
-// loaded file replaces %s.
+// python returns a line of Python that saves the value of the expression `made`. In the expression, %s stands
+// for the loaded file.
 func (s *Source) python(made string) string {
 	cur, name := s.shape.cursors[0], s.files[0].name
 	load := fmt.Sprintf("np.load(%q)", name)

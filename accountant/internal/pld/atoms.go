@@ -87,7 +87,6 @@ func discreteGaussian(sigma float64, coordinates int) *atoms {
 	return a
 }
 
-// thetas returns c(0) to c(m-1), the theta sums in the body of discreteGaussian.
 func thetas(sigma float64, m int) []float64 {
 	c := []float64{1}
 	for n := 2; n <= m; n++ { // the sums for n coordinates, from those for n-1

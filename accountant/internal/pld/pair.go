@@ -247,7 +247,7 @@ func (s *Sum) Fits(u *Sum) bool { return s.pairs.Fits(&u.pairs) }
 // Merge adds all pairs of u except Gaussians. Fits(u) must be true.
 func (s *Sum) Merge(u *Sum) { s.pairs.Merge(&u.pairs) }
 
-// Different returns the number of different pairs in s and u together, without Gaussians.
+// Different returns the number of distinct pairs in s and u together, without Gaussians.
 func (s *Sum) Different(u *Sum) int { return s.pairs.Union(&u.pairs) }
 
 // Reveals reports whether the data themselves are released.

@@ -88,7 +88,8 @@ func (s sampledLaplace) cells(off, h float64, merge bool, width gridWidths) *cel
 	return c
 }
 
-// half returns the half of the cell [a, b] between the losses `from` and `to` before sampling.
+// half returns one half of the cell [a, b]. Without sampling, the losses in this half are between `from` and
+// `to`.
 func (s sampledLaplace) half(from, to, a, b float64) halfCell {
 	if to <= from {
 		return halfCell{scale: math.Inf(-1)}

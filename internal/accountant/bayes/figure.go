@@ -120,7 +120,7 @@ func (f Figure) Opaque() opaque.Number { return f.mu }
 // smaller.
 func (f Figure) OpaqueEstimate() opaque.Number { return f.estimate }
 
-// OpaqueWorst returns the epsilon of the moments accountant at Config.Bound, or +Inf without Bound.
+// OpaqueWorst returns the epsilon of the moments accountant for distance Config.Bound, or +Inf without Bound.
 func (f Figure) OpaqueWorst() opaque.Number { return f.worst }
 
 func text(n opaque.Number) string {

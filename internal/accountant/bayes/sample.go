@@ -14,8 +14,8 @@ const lanes = 32
 // A term is omitted if its share of the moment is below negligible.
 const negligible = 1e-20
 
-// block holds in row k the factor 1 - e^(-k(k-1)s/2) of each distance d. Here s = (D^2 - d^2)/V, D is the
-// reference distance, and V is the variance of the noise.
+// block holds the numbers that shortfall averages: row k has 1 - e^(-k(k-1)s/2) for each distance d. Here s =
+// (D^2 - d^2)/V, D is the reference distance, and V is the variance of the noise.
 type block [][lanes]float64
 
 // fill computes all rows of b from the values s >= 0. Unused lanes of s must be 0.
@@ -204,7 +204,7 @@ type shortfalls struct {
 // arithmetic is the sum of 2e-14 for a term's fraction, 1.3e-13 for a row, and 2.1e-14 for the power, rounded
 // up.
 
-// arithmetic bounds the relative error of the mean of shortfalls.
+// arithmetic is a bound on the relative error of the mean in shortfalls.
 const arithmetic = 2e-13
 
 type reference struct {

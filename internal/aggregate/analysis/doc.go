@@ -48,17 +48,17 @@
 //
 // # Caveats
 //
-// An epsilon from data-dependent costs is no guarantee. Neighbouring votes may hide a record less than these
-// votes. A run that publishes this epsilon, stops at it or chooses sigma from it reveals votes ([Number]). If
-// a run stops at a data-dependent cost, the number of answers can distinguish two neighbours with certainty.
+// An epsilon from data-dependent costs is no guarantee. Neighbouring votes may have a larger cost. A run that
+// publishes this epsilon, stops at it or chooses sigma from it reveals votes ([Number]). If a run stops at a
+// data-dependent cost, the number of answers can distinguish two neighbours with certainty.
 //
 // [Expected], the cost in most papers on Confident-GNMax, is no bound. The data-dependent cost of the
 // released answers, in [Realised], is no bound. Report.All is a bound.
 //
 // Smooth sensitivity is known only for GNMax and the threshold test. The conditions of its theorem (Papernot
 // et al. 2018, appendix B) fail if the order is too high for the noise ([ConditionError]). A release uses
-// another bound on the sensitivity. At orders above about 1/(4 Beta) the published cost is too small, so a
-// release charges accountant.GNSS.
+// another bound on the sensitivity. At orders above about 1/(4 Beta), a release's published cost is too
+// small, so a release charges accountant.GNSS.
 //
 // A released cost covers only the direction D_a(M(h)||M(h')), and is no guarantee for the votes. With few
 // queries it is rarely much below the worst case. For 640 queries, 250 teachers, sigma 40, delta 1e-5 and the

@@ -31,7 +31,7 @@
 //	edges     Repeated{ExponentialMechanism{2s/Scale}, d-1}
 //	tables    Repeated{DiscreteGaussian{Sigma, sqrt s}, d-1}
 //
-// From earlier steps, a step uses only released numbers. Noisy columns determine the groups of bins and the
+// No step uses unreleased results of earlier steps. Noisy columns determine the groups of bins and the
 // reference tables. Released edges determine which pairs of columns get a table.
 //
 // # Caveats

@@ -123,8 +123,8 @@ func edges(columns int) (all [][2]int) {
 	return all
 }
 
-// scores returns the score of every edge. A score is the L1 distance between the edge's table and the product
-// of the noisy columns. The expected distance of independent columns is subtracted.
+// scores returns the score of every edge (pair of columns). A score is the L1 distance between the pair's
+// table and the product of the noisy columns. The expected distance of independent columns is subtracted.
 func (l layout) scores(units [][]int16) []int64 {
 	// Private rows affect only the tables.
 	var scores []int64

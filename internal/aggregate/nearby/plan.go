@@ -77,7 +77,7 @@ func eventOf[M interface{ Event() accountant.Event }](m M, err error) (accountan
 	return m.Event(), nil
 }
 
-// MostQuestions is the largest useful number of questions. For images, [Nearest] may use more questions.
+// MostQuestions is the largest useful number of questions. For images, a plan of [Nearest] may have more.
 const MostQuestions = 2000
 
 // Private k-NN uses at most nearShare times units/classes near units. The number of questions is planned

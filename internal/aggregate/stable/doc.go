@@ -7,7 +7,7 @@
 //	session, err := m.Start(reservation, key) // reservation, err := ledger.Reserve(m.Event())
 //	answer, err := session.Ask(query, votes)
 //
-// The distance of a query is the largest k for which no k moved votes change the winner (see
+// The distance of a query is the largest number of moved votes that never changes the winner (see
 // [stability.Plurality]). In a tie the lowest index wins.
 //
 // # Guarantee

@@ -53,7 +53,6 @@ func (s Shape) Seen(public dense.Matrix) Shape {
 	return s
 }
 
-// cosines returns the name of the default features for a linear model of a table.
 func (s Shape) cosines() string {
 	// A linear model has one direction per class. If rows vary in no more directions than there are classes,
 	// a linear model of the columns separates classes badly, and cosines improved the accuracy on the tables

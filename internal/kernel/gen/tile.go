@@ -8,8 +8,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// tiles writes tiles32, which computes at most 16 columns of a product. With a mask, tiles32 does not access
-// memory beyond the last column.
+// tiles writes tiles32, which computes at most 16 columns of a matrix product. With a mask, tiles32 does not
+// access memory beyond the last column.
 func tiles() {
 	function("tiles32", "func(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb int, m, height, k, run int, add int, mask *int32)")
 	g := registersOfTile

@@ -130,8 +130,8 @@ func Fixed(x float64, decimals int, exact bool) string {
 	return strconv.FormatFloat(x, 'f', decimals, 64)
 }
 
-// Repeats returns a command line of words and of flags in names. If values has the key name, values[name]
-// is the value of the flag. An empty values[name] omits the flag. Any other flag is included if
+// Repeats returns a command line of words and flags. The slice `names` lists possible flags. A flag in
+// `values` has its value there, or is omitted if this value is empty. Any other flag is included if
 // given(flag) is true. The caller must quote words and values for a shell.
 func Repeats(cmd *cobra.Command, words, names []string, given func(*pflag.Flag) bool, values map[string]string) string {
 	for _, name := range names {

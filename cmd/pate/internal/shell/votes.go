@@ -284,8 +284,8 @@ func StatedBeside(args []string) (Stated, error) {
 	return Stated{}, nil
 }
 
-// Settle returns the value of a flag. The default is the manifest's value stated, unless stated is empty. A
-// given value that contradicts the manifest is an error.
+// Settle returns the value of a flag. The default is `stated` (from the manifest), unless `stated` is empty.
+// A given value that contradicts the manifest is an error.
 func (s Stated) Settle(cmd *cobra.Command, flag, value, stated string) (string, error) {
 	switch given := cmd.Flags().Changed(flag); {
 	case stated == "" || value == stated:

@@ -161,8 +161,8 @@ func (c count) classFlag() string {
 	return "--class-names '" + strings.ReplaceAll(strings.Join(c.Classes, ","), "'", `'\''`) + "'"
 }
 
-// dialect describes the SQL syntax of a database. Statements that differ as a whole have a case for each
-// database in count.sql.
+// dialect describes the SQL syntax of a database. Whole statements that differ between databases are in
+// count.sql.
 type dialect struct {
 	Dialect      string // name
 	quote        string // quote character for names
