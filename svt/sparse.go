@@ -30,11 +30,10 @@ type SparseVectorConfig struct {
 //
 // SparseVector is Epsilon-differentially private, with e1 + e2 = Epsilon. Proof:
 //
-// 1. On a neighbour, replace rho by rho + Sensitivity. This shift costs e1. 2. Then value_i - rho falls by 0
-// to 2 Sensitivity. 3. So an answer "below" stays "below" with the same nu_i, at no cost. 4. For an answer
-// "above", nu_i rises by the same amount. This costs at most e2/c, for at most c
-//
-//	answers.
+//  1. On a neighbour, replace rho by rho + Sensitivity. This shift costs e1.
+//  2. Then value_i - rho falls by 0 to 2 Sensitivity.
+//  3. So an answer "below" stays "below" with the same nu_i, at no cost.
+//  4. For an answer "above", nu_i rises by the same amount. This costs at most e2/c, for at most c answers.
 //  5. For monotone queries, nu_i of scale c Sensitivity/e2 is enough. If all values rise, rho moves by
 //     Sensitivity. If all values fall, rho stays. Then value_i - rho falls by at most Sensitivity.
 //  6. All shifts of noise are upwards, so noise that is never negative is enough.
