@@ -274,7 +274,6 @@ func withoutReplacementCurve(q float64, e Event) curve {
 	}
 }
 
-// generalTerm returns log t_j (see withoutReplacement) for any mechanism.
 func generalTerm(inner curve, j int) float64 {
 	// t_j is e^{(j-1) eps(j)} min(2, (e^{eps(inf)}-1)^j). For j = 2, t_j is also at most 4 (e^{eps(2)} - 1).
 	r := inner(float64(j))
@@ -319,7 +318,6 @@ func newRatioMoments(sigma float64) *ratioMoments {
 	return &ratioMoments{sigma: sigma, even: []float64{0}}
 }
 
-// logTerm returns log t_j, a factor in term j of the moment bound for Gaussian noise.
 func (m *ratioMoments) logTerm(j int) float64 {
 	// The term is t_j = min(4 sqrt(B(lo) B(hi)), 2 E r^j). The orders lo and hi are the even orders next to
 	// j, and B(l) = E |r-1|^l (Wang et al. 2019, Proposition 11 and Theorem 27).

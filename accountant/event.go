@@ -40,8 +40,8 @@ const attained, bounded = true, false
 type (
 	checked interface{ check() error }
 	curved  interface{ curve() curve }
-	// sampledAs returns additive noise or PureDP to replace the event inside a sample. With and without
-	// sampling, the event costs no more than inner. If same is true, the costs are equal.
+	// sampledAs returns inner, additive noise or PureDP, which replaces the event within a sampling event.
+	// With and without sampling, the event costs no more than inner. If same is true, the costs are equal.
 	sampleable interface {
 		sampledAs() (inner Event, same bool)
 	}

@@ -191,8 +191,8 @@ func (e BandedMatrix) flatten(t *terms, count int64) {
 	t.flatten(PoissonSampled{e.Probability, Gaussian{e.NoiseMultiplier}}, runs)
 }
 
-// maxAllocationOrder bounds the orders of allocationMoments. At larger orders, or with a noise multiplier
-// below 1/4, the bound is one Gaussian step. By convexity, a RandomAllocation with K = 1 costs no more.
+// maxAllocationOrder bounds the orders of allocationMoments. At larger orders, or noise multipliers below
+// 1/4, the bound is the cost of one Gaussian step. By convexity, a RandomAllocation with K = 1 costs no more.
 const maxAllocationOrder = 256
 
 // allocationMoments holds log E_Q R^a and log E_Q R^(1-a) at integer orders a, for R = P/Q. Q is the output

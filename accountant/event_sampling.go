@@ -183,7 +183,7 @@ func (e SampledWithoutReplacement) pair() (pld.Pair, error) {
 	return one.OnFixedSample(e.Probability()), err
 }
 
-// attained adds the pair for a data set of equal records and a neighbour with one different record.
+// attained adds to s the output distributions of equal records and a neighbour with one different record.
 func (e SampledWithoutReplacement) attained(s *pld.Sum, n int64) (dominating bool) {
 	inner, same, err := e.inside()
 	if err != nil || !same {
@@ -215,7 +215,8 @@ type TruncatedPoisson struct {
 	Event       Event   `json:"event"`
 }
 
-// Failure bounds the probability that at least MaxBatch records other than the differing record are drawn.
+// Failure bounds the probability that at least MaxBatch records are drawn, without counting the record that
+// differs between neighbours.
 func (e TruncatedPoisson) Failure() float64 {
 	log := mathx.LogBinomialTail(e.MaxBatch, e.Population-1, e.Probability)
 	if math.IsInf(log, -1) {

@@ -58,7 +58,7 @@ func gaussianChance(sigma float64, classes int) (chance, error) {
 	return argmaxChance(rng.NewMasses(noise.LogProb, int64(math.Ceil(9*sigma))+1), stride), nil
 }
 
-// laplaceChance returns the chance function of LNMax. If rough is set, the error is at most 1e-2.
+// laplaceChance computes the probability of a label under LNMax. If rough is set, the error is at most 1e-2.
 func laplaceChance(scale float64, rough bool) (chance, error) {
 	noise, err := rng.NewDiscreteLaplace(scale)
 	if err != nil {

@@ -80,7 +80,7 @@ type Parameter struct {
 	DefaultDoc string
 }
 
-// Chosen reports whether a plan fits a missing value of p to a budget.
+// Chosen reports whether a plan chooses the value of p if a setting lacks it.
 func (p Parameter) Chosen() bool { return p.Kind == "noise" || p.WithIt }
 
 // NamedLaw describes an output distribution of a mechanism.
@@ -289,8 +289,8 @@ func (d Description) Settled(s Setting) bool {
 	return true
 }
 
-// WithNoise sets missing noise parameters to noise, clamped to their range. If two noise parameters are
-// missing, a parameter with a nonzero Ratio gets Ratio*noise instead.
+// WithNoise sets the noise parameters that s lacks to noise, clamped to their range. If s lacks two, a
+// parameter with a nonzero Ratio gets Ratio*noise instead.
 func (d Description) WithNoise(s Setting, noise float64) Setting {
 	missing := slices.DeleteFunc(d.Noise(), func(p Parameter) bool { return !s.lacks(p) })
 	for _, p := range missing {

@@ -143,7 +143,7 @@ func (p prediction) decide(counts, noise []int64) Answer {
 }
 
 // Law implements [Mechanism] with the prediction for query 0. LogDeclined is the log probability that the
-// teachers do not answer, with or without an answer by the student.
+// teachers do not answer, even if the student answers instead.
 func (m *InteractiveGNMax) Law(h Histogram) (Law, error) {
 	p, err := m.predict(0, h)
 	if err != nil {

@@ -38,7 +38,8 @@
 //
 // An error may reveal a private row, for example a label that is not a class or a row that is not valid CSV.
 // The text of such an error states that it is for the owner of the data alone. The guarantee does not cover
-// errors, so their occurrence is also for the owner alone. If ClassRule.Other is set, no label is an error.
+// errors, so their occurrence is also for the owner alone. If ClassRule.Other is set, every label is
+// accepted.
 //
 // The number of private units is assumed to be public. If [DropOther] drops rows of a unit, the unit still
 // counts. The header of a table is the first line and is assumed to be public.

@@ -156,7 +156,8 @@ func newBanded(bands, parameters int) *banded {
 
 func (b *banded) at(step int) []int64 { return b.noise[step%len(b.noise)] }
 
-// before replaces s_t in sums by y_t - z_t (formulas above banded). sums[0] is for parameter `low`.
+// before scales the sums of a step, subtracts weighted earlier noise, and rounds down. sums[0] is for
+// parameter `low`.
 func (b *banded) before(sums []int64, low, step int) {
 	copy(b.at(step)[low:], sums)
 	earlier := make([][]int64, 0, len(b.noise))

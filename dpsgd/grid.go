@@ -51,9 +51,9 @@ import (
 // bounds the relative difference, with the contour moved to the nearest complex zero of the likelihood ratio.
 // This difference is below P exp(-min(1, NoiseMultiplier) sigma), where sigma >= 2^32.
 //
-// Sampling by epochs. Each record's steps are drawn independently of all other records. So couple the runs as
-// above, with other records in the same steps. Let L_i be the likelihood ratio of step i if record r is in
-// this step. Let F be the likelihood ratio of the runs with and without r. For fixed steps of r, F is the
+// Sampling by epochs. Each record's steps are drawn independently of all other records. So couple the runs:
+// every other record has the same steps and blocks. Let L_i be the likelihood ratio of step i if record r is
+// in this step. Let F be the likelihood ratio of the runs with and without r. For fixed steps of r, F is the
 // product of the L_i of these steps. For random steps of r, F is the mean of these products, so F is linear
 // in each L_i. At integer orders a moment of F is a sum of products. Each factor is a moment of integer order
 // of one L_i (see Noise). For other orders, and for exchanged data sets, fix the outputs of all steps but

@@ -216,7 +216,7 @@ func (t Masses) TimesAtMost(products []float64, m, stride int64) {
 	}
 }
 
-// OneSided returns the distribution of Z given Z >= 0.
+// OneSided returns the distribution t, conditioned on integers >= 0.
 func (t Masses) OneSided() Masses {
 	from := t.AtMost(-1)
 	at := Masses{Reach: t.Reach, mass: make([]float64, len(t.mass)), below: make([]float64, len(t.below))}

@@ -73,7 +73,8 @@ const (
 	// development splits of letter and optdigits (200 and 600 labels, 5 % wrong). There, memberErrors = 2
 	// costs about 1 point, and keeping only the best candidate costs 2 to 4.
 
-	// If a candidate trails the best by memberErrors standard errors, it is dropped from the mean.
+	// The mean of the candidates' scores omits candidates that trail the best by memberErrors standard
+	// errors.
 	memberErrors = 3
 	meanErrors   = 2
 

@@ -196,7 +196,8 @@ const (
 	iterations = 36
 )
 
-// spread solves F = alpha·W·F + (1-alpha)·Y and divides each row of F by its sum (Zhou et al. 2004).
+// spread solves F = alpha·W·F + (1-alpha)·Y for edge weights W and released labels Y (Zhou et al. 2004). Then
+// it divides each row of F by its sum.
 func (g *graph) spread(ctx context.Context, labels, column []int, classes int) (Matrix, error) {
 	// Y holds the released labels, and column maps classes to the columns of Y. All eigenvalues of W are
 	// between -1 and 1, so spread uses Chebyshev's iteration (Golub and Varga 1961). The result of a row too
@@ -247,7 +248,8 @@ func (g *graph) spread(ctx context.Context, labels, column []int, classes int) (
 	return f, nil
 }
 
-// centre subtracts the class frequencies of labels from each row of soft, if these frequencies seem equal.
+// centre subtracts class frequencies of labels from nonzero rows of soft, if all classes seem equally
+// frequent.
 func centre(soft Matrix, labels, column []int) {
 	// Far from all labels a soft label is about the class frequency, so only the difference is evidence.
 	// Without centre, a class with more labels by chance or noise would win everywhere. On the development

@@ -78,9 +78,9 @@ func checkStable(threshold int64, failures int) error {
 	return nil
 }
 
-// CalibrateStableSVT returns the config of a whole run at (epsilon, delta). An answer at distance d is
-// refused with probability `refusal`. The config minimises d, to about (sqrt(log 1/delta) + sqrt(2 failures
-// log 1/refusal))^2/epsilon.
+// CalibrateStableSVT returns the config of a whole run at (epsilon, delta). Let d be the distance to
+// instability (package stability) at which an answer is refused with probability `refusal`. The config
+// minimises d, to about (sqrt(log 1/delta) + sqrt(2 failures log 1/refusal))^2/epsilon.
 func CalibrateStableSVT(epsilon, delta float64, failures int, refusal float64) (StableSVTConfig, error) {
 	if !(epsilon >= 0x1p-20 && epsilon <= 0x1p9 && delta >= 1e-300 && delta < 1 && refusal >= 1e-12 && refusal < 1) {
 		return StableSVTConfig{}, fmt.Errorf("svt: no stable sparse vector at epsilon %g, delta %g and refusal %g", epsilon, delta, refusal)

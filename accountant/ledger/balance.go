@@ -61,7 +61,7 @@ func newBalance(h header) (*balance, error) {
 	return b, nil
 }
 
-// share returns the part of delta for each finite order of a filter.
+// share subtracts c.FailureDelta from delta and divides the rest equally among the finite Rényi orders.
 func share(c Config, delta float64) float64 {
 	// Every outcome belongs to an order whose budget was not exceeded. On the outcomes of one order, the run
 	// equals a run with a filter of this order only. So the parts of delta add up to a bound for the whole
@@ -167,7 +167,7 @@ func (b *balance) divergence(i int, more float64) float64 {
 	return (b.sum[i] + b.carry[i] + more) * (1 + sumSlack)
 }
 
-// onOrders returns the least epsilon over the orders, for all reservations. If `more` is not nil, the
+// onOrders returns the least epsilon over all Rényi orders, for all reservations. If `more` is not nil, the
 // epsilon includes this charge. In mode Filter, the epsilon is no guarantee.
 func (b *balance) onOrders(more *charge) (float64, error) {
 	failure, curve := b.failure, []float64(nil)

@@ -198,7 +198,7 @@ func (l *Ledger) seal() error {
 	return nil
 }
 
-// NamedRun describes a [Run] in the file.
+// NamedRun describes a [Run] of the ledger.
 type NamedRun struct {
 	Name    string
 	Entries int64

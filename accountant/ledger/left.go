@@ -18,7 +18,7 @@ type Left struct {
 	// Rho is the zCDP cost of the largest Gaussian release that fits. Its noise multiplier is 1/sqrt(2 Rho).
 	Rho float64
 	// Epsilon is the epsilon of one Gaussian release with zCDP cost Rho, at the ledger's delta. If a larger
-	// pure epsilon fits at order +Inf, Epsilon is this pure epsilon.
+	// epsilon fits at Rényi order +Inf (pure privacy), Epsilon is this larger epsilon.
 	Epsilon float64
 }
 

@@ -270,8 +270,8 @@ func (s *Statement) fixed() (by accountant.AutoConfig, events []accountant.Event
 	return accountant.AutoConfig{Relation: s.Relation, Method: s.sum.Config.Method()}, events
 }
 
-// AttackerOf bounds an attacker by (epsilon, delta). If accountant.NewAuto(by) supports the trade-off curve
-// of events, AttackerOf also uses this curve. Each result is the smaller bound.
+// AttackerOf bounds an attacker's success rates by (epsilon, delta). If accountant.NewAuto(by) supports the
+// trade-off curve of events, each rate is the smaller of this bound and the curve's.
 func AttackerOf(epsilon, delta float64, by accountant.AutoConfig, events ...accountant.Event) Attacker {
 	a := Attacker{Right: Right(epsilon, delta)}
 	curve, err := curveOf(by, events) // after an error the bound by (epsilon, delta) remains valid

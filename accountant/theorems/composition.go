@@ -24,7 +24,8 @@ type composition struct {
 	// bound returns the total epsilon of the pure runs rs at delta = slack >= 0. The epsilons of rs are
 	// distinct and ascending.
 	bound func(rs []runs, slack float64) float64
-	// split approximates or equals bound, to speed up the search. If split is nil, the theorem has no slack.
+	// split is bound or a faster approximation, for the slack search. If split is nil, the theorem has no
+	// slack.
 	split func(rs []runs, slack float64) float64
 }
 

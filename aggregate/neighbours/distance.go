@@ -64,8 +64,6 @@ func squared(norm, other float64, product float32) float32 {
 	return d
 }
 
-// offerRow offers a one-row unit to all questions of a panel. The slice products holds the row's inner
-// products with the questions.
 func (n *nearest) offerRow(p *panel, products []float32, norm float64, label int32) {
 	floor := n.floor(norm, p.largest)
 	for j := range chances(products, p.halves[:len(products)], &floor) {

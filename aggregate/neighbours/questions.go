@@ -78,9 +78,9 @@ func (c Counts) Labels() []int {
 	return labels
 }
 
-// Release adds noise to the result of Cast, or to the sum of several silos' results. It fails unless r is
-// unused, charges m.Event(), and has the relation add_remove. Equal keys, ledger entries and votes give equal
-// counts.
+// Release adds noise to the result of Cast, or to the sum of several silos' results. Release fails if r was
+// used, does not charge m.Event(), or its relation is not add_remove. Equal keys, ledger entries and votes
+// give equal counts.
 func (m *NearestQuestions) Release(r *ledger.Reservation, key rng.Key, classes int, votes []int64) (Counts, error) {
 	if classes < 2 || len(votes) != m.cfg.Questions*classes {
 		return Counts{}, fmt.Errorf("neighbours: %d votes for %d classes of %d questions", len(votes), classes, m.cfg.Questions)

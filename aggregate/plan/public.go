@@ -39,7 +39,7 @@ type world struct {
 	only  bool    // the world is for the check of a plan only: no setting is searched in it
 }
 
-// worlds returns simulated votes for each assumption about the teachers. The plurality counts as correct.
+// worlds returns simulated votes for each assumption about the teachers.
 func (p Public) worlds(queries int) ([]world, error) {
 	if p.Share > 0 {
 		return p.sharing(queries)

@@ -72,8 +72,8 @@ func (c cases) share() float64 {
 	return votes / float64(len(c.largest)) / float64(c.teachers)
 }
 
-// split returns votes. On some queries the largest class has all votes, on the others the fraction `split`.
-// The mean fraction is about `share`.
+// split returns artificial votes. On some queries the largest class has all votes, on the others a fraction
+// `split`. The mean fraction is about `share`.
 func (p Public) split(share, split float64) (cases, error) {
 	const queries = 100
 	unanimous := queries

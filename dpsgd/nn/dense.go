@@ -41,7 +41,7 @@ func (d Dense) Float64(in Shape, rows int) Pass[float64] { return newDensePass[f
 // A row's gradient with respect to W is the outer product of dy and x, with squared norm |dy|^2 |x|^2. The
 // gradient with respect to b is dy. One matrix product sums the scaled gradients of all rows.
 
-// densePass stores no gradient per row (Goodfellow 2015).
+// densePass computes a layer without storing a gradient per row (Goodfellow 2015).
 type densePass[T Float] struct {
 	in, out int
 	w, b    []T

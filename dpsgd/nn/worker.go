@@ -109,11 +109,11 @@ func (w *worker[T]) Start(parameters []T) {
 // or one for every layer with parameters. AddClipped satisfies obligation 1 of [dpsgd.Worker]. If a clip norm
 // is finite, AddClipped also satisfies obligations 2 and 3. In obligation 3, u is the unit roundoff of T.
 //
-// Obligations 1 and 3: the group size depends only on the architecture and is a power of two from 8 to 256. A
-// row's contribution does not depend on its group (see row exactness at [Pass]). A group is summed in runs of
-// at most 48 rows. Then the sums of the runs are added one by one. With r runs of at most n rows in all
-// groups together, a contribution passes through at most n + r additions. In the worst case, 256 rows have 4
-// groups of 64 rows with 2 runs each, so n = 48 and r = 8.
+// Obligations 1 and 3: AddClipped processes rows in groups. The group size depends only on the architecture
+// and is a power of two from 8 to 256. A row's contribution does not depend on its group (see row exactness
+// at [Pass]). A group is summed in runs of at most 48 rows. Then the sums of the runs are added one by one.
+// Let n be the most rows of a run, and r the number of all runs. A contribution passes through at most n + r
+// additions. In the worst case, 256 rows have 4 groups of 64 rows with 2 runs each, so n = 48 and r = 8.
 //
 // Obligation 2: Backward computes a bound on |g|^2 for a gradient g. The bound is at least |g|^2 (1 - 2^-22).
 // The scale of g is rounded towards zero. Rounding of the scaled g adds at most two parts in 2^24. Together,

@@ -128,9 +128,9 @@ func (q Quarters) MulStrips(dst []float32, sum, difference Strips, src []float32
 	q.mul(false, dst, sum, difference, src, even, odd, strips)
 }
 
-// Moduli is MulStrips for complex numbers. The first eight columns of a strip of src hold real parts, and the
-// last eight hold imaginary parts. Let s and d be the results of MulStrips for `sum` and `difference`. Moduli
-// sets eight columns at `sum` to |s| + |d|, and eight at `difference` to |s| - |d|.
+// Moduli is like MulStrips, but src holds complex numbers. The first eight columns of a strip of src hold
+// real parts, and the last eight imaginary parts. Let s and d be the results of MulStrips for `sum` and
+// `difference`. Moduli sets eight columns at `sum` to |s| + |d|, and eight at `difference` to |s| - |d|.
 func (q Quarters) Moduli(dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
 	q.mul(true, dst, sum, difference, src, even, odd, strips)
 }
@@ -256,7 +256,7 @@ type GroupInputs struct {
 	Weights []float32
 }
 
-// Add adds a group of two products. The argument `out` holds the places of the four results.
+// Add adds a group of two products (see [Groups]). The argument `out` holds the places of the four results.
 func (g *Groups) Add(out [GroupOutputs]int, first, second GroupInputs) {
 	const lanes, bytes = 8, 4
 	place := func(p int, size *int) int32 {
@@ -278,9 +278,9 @@ func (g *Groups) Add(out [GroupOutputs]int, first, second GroupInputs) {
 	}
 }
 
-// Mul multiplies src by the two matrices: `sum` receives the results p[i] + q[i], and `difference` the
-// results p[i] - q[i]. If several groups write to the same place, the result of the last group remains. If
-// `sum` and `difference` are the same slice, it holds the differences.
+// Mul multiplies src by the two matrices. For the products p and q of each group, `sum` receives p[i] + q[i],
+// and `difference` p[i] - q[i]. If several groups write to the same place, the result of the last group
+// remains. If `sum` and `difference` are the same slice, it holds the differences.
 func (g *Groups) Mul(sum, difference, src []float32) {
 	g.check(sum, difference, src)
 	if len(g.out) == 0 {

@@ -32,7 +32,7 @@ type Exhibit struct {
 //go:embed exhibits.json
 var exhibitsFile []byte
 
-// Exhibits returns all exhibits.
+// Exhibits returns all published mistakes.
 func Exhibits() (all []Exhibit) {
 	_ = json.Unmarshal(exhibitsFile, &all) // a test checks the file
 	runs := mechanisms()
@@ -50,7 +50,7 @@ func (e Exhibit) Sample(in int, rnd *rand.Rand) func() string {
 }
 
 // Laws returns the log probabilities of all outputs with and without the record, in the same order. If right
-// is true, the mistake is corrected. Laws panics if the mechanism is in package controls.
+// is true, Laws uses the corrected mechanism. Laws panics if the mechanism is in package controls.
 func (e Exhibit) Laws(right bool) (with, without []float64) {
 	p, q := e.run.enumerate(1, right), e.run.enumerate(0, right)
 	outputs := maps.Clone(p)

@@ -159,7 +159,6 @@ func (j *journal) read(each func(place int64, r record) error) error {
 	return nil
 }
 
-// checksum returns a checksum of j.code and of the length in a frame.
 func (j *journal) checksum(frame []byte) uint32 {
 	return crc32.Update(crc32.ChecksumIEEE(j.code[:]), crc32.IEEETable, frame[:4])
 }

@@ -49,7 +49,7 @@ func ReadVoters(public, private dataset.Source, r dataset.Reading) (*Voters, err
 	return &Voters{schema.Encoder, pool.X, neighbours.Rows{X: set.X, Y: set.Y, Units: set.Units, Classes: len(schema.Classes)}}, err
 }
 
-// Columns returns the names of the cells of a question.
+// Columns returns the names of a question's columns.
 func (v *Voters) Columns() []string { return v.encoder.Columns() }
 
 // encode returns the features of a question. A cell that cannot be read is a missing value.
@@ -155,7 +155,6 @@ func (q *quotaVotes) Resume(ctx context.Context, _ tokens.Answer, more []byte) e
 	return q.count(ctx)
 }
 
-// count counts the votes that units spent on q.late.
 func (q *quotaVotes) count(ctx context.Context) error {
 	err := q.session.Resume(ctx, q.late)
 	q.late = q.late[:0]

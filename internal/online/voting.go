@@ -33,7 +33,7 @@ func (v *voting) Resume(_ context.Context, a tokens.Answer, _ []byte) error {
 	return nil
 }
 
-// fewQuestions is the least number of questions of each goroutine, if there are several.
+// fewQuestions is the least number of questions per goroutine, if Ask uses several goroutines.
 const fewQuestions = 8
 
 // Ask draws answers on all cores, and then counts them in order. Answers beyond a cap are dropped. Answers of

@@ -15,7 +15,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// ErrKind matches the error for bytes without the magic. ErrDamaged matches the error for a wrong hash.
+// ErrKind matches the error for bytes with a wrong prefix. ErrDamaged matches the error for a wrong hash.
 var (
 	ErrKind    = errors.New("the file has another kind or version")
 	ErrDamaged = errors.New("the file is damaged, because its hash does not match")

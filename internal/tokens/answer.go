@@ -131,16 +131,16 @@ func (l Left) check() error {
 type Mechanism interface {
 	// Event returns the worst-case event of a run that uses up the caps.
 	Event() accountant.Event
-	// Left returns what remains of the caps after the answers of s.
+	// Left returns the queries and answers that the caps still allow after state s.
 	Left(s State) Left
 	// Start begins to answer with the noise of key. Sessions with equal keys give equal answers. Derive the
-	// key from the run, the ledger entry and any batch of teachers.
+	// key from the run and the ledger entry. Each batch of teachers (see State) needs its own key.
 	Start(key rng.Key) Session
 }
 
 // Session answers queries. Concurrent use is not safe: start one session for each goroutine.
 type Session interface {
-	// Answer answers one query, after the answers of s. The answer is a function of the key and of the
-	// arguments. Query numbers are public: use each number for one input only.
+	// Answer answers one query. State s counts the earlier answers. The answer is a function of the key and
+	// of the arguments. Query numbers are public: use each number for one input only.
 	Answer(s State, query uint64, in Input) (Answer, error)
 }

@@ -37,10 +37,10 @@
 // that covers such costs (package ledger). In mode Reserved all costs are fixed before the first release, so
 // the caller must declare the accuracy of the teachers.
 //
-// The plan must meet [Planning].Goal for several distributions of counts with the pilot's mean. If the true
-// mean is only the pilot's lower bound, the accuracy may be lower by [plan.ShareSlack]. A pilot cannot detect
-// a majority for a wrong class. The pilot covers all queries, but a plan may label only the first queries. So
-// the first queries should resemble the others.
+// The plan must meet [Planning].Goal for several distributions of counts with the pilot's mean. The pilot
+// implies a lower bound on the true mean. At this bound, the accuracy may be below the goal by up to
+// [plan.ShareSlack]. A pilot cannot detect a majority for a wrong class. The pilot covers all queries, but a
+// plan may label only the first queries. So the first queries should resemble the others.
 //
 // # Guarantee
 //
@@ -49,8 +49,8 @@
 // lacks noise, the noise is chosen from public values: the remaining budget, the number of queries and the
 // caps. Without a pilot, the caller declares the accuracy of the teachers in [Planning]. This accuracy must
 // come from public data. An accuracy measured with private teachers, on any rows, is private, and the plan
-// reveals it. The caller must record such a measurement, or votes that fail [votes.Source.Check], in
-// Account.Waived. Then nothing from the run may be released.
+// reveals it. For such an accuracy, or for votes that fail [votes.Source.Check], Account.Waived must name the
+// skipped check. Then nothing from the run may be released.
 //
 // # Caveats
 //

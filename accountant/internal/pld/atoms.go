@@ -161,7 +161,7 @@ func thinned(n int, at func(i int) (loss, logp float64)) roughLaw {
 	return s
 }
 
-// outcomes is a pair with finitely many losses off a lattice, as for integer noise on a sample.
+// outcomes holds a pair of distributions with losses not on a lattice, as for integer noise on a sample.
 type outcomes struct {
 	loss, logp []float64 // by increasing loss; log masses under P
 	logOutside float64   // of the outcomes left out on either side, under P and under Q
@@ -260,8 +260,8 @@ func (o *outcomes) few(h, lambda float64, reverse bool) []weighted {
 
 type weighted struct{ loss, weight float64 }
 
-// lattice chooses the step of the grid off + step*i, between 0.6 h and h. The chosen grid is closest to the
-// outcomes.
+// lattice returns a grid step between 0.6 h and h. Of the tried steps, its grid off + step*i is closest to
+// the losses.
 func (o *outcomes) lattice(off, h, lambda float64, reverse bool) float64 {
 	const tries, narrowest = 2000, 0.6
 	few := o.few(h, lambda, reverse)

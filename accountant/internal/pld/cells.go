@@ -96,8 +96,8 @@ func (c *cells) mirror() *cells {
 	return m
 }
 
-// anchor returns x in [lo, hi] with merged(x + reach) = x. Here merged(y) is the loss of the union of all
-// outputs with a loss < y.
+// anchor returns x in [lo, hi] with merged(x + reach) = x. Here merged(y) is the privacy loss of one output
+// that replaces all outputs with a loss < y.
 func anchor(reach, lo, hi float64, merged func(below float64) float64) float64 {
 	lo, _ = mathx.Halve(60, func(mid float64) bool { return !(merged(mid+reach) > mid) }, lo, hi)
 	return lo

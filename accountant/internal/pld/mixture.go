@@ -47,8 +47,6 @@ func (m mixture) logHeadP(z float64) float64 { // P[< z]
 	return mathx.LogAddExp(math.Log1p(-m.q)+mathx.LogNormalCDF(z), math.Log(m.q)+full)
 }
 
-// anchor returns x. All outputs with loss below x + h/2 together have loss x. If whole is true, the limit is
-// x + h.
 func (m mixture) anchor(h float64) (x float64, whole bool) {
 	at := func(reach float64) float64 {
 		return anchor(reach, math.Log1p(-m.q), 0, func(below float64) float64 {

@@ -70,8 +70,8 @@ func DiscreteLaplace(scale float64, sensitivity int64) Pair {
 	return Pair{pairDiscreteLaplace, scale, float64(sensitivity), 0}
 }
 
-// DiscreteGaussian returns the pair of discrete Gaussian noise with sensitivity 1 in each coordinate. The
-// product 80 sigma must not exceed MaxAtoms.
+// DiscreteGaussian returns the output distributions under discrete Gaussian noise with sensitivity 1 in each
+// coordinate. The argument sigma must be at most MaxAtoms/80.
 func DiscreteGaussian(sigma float64, coordinates int64) Pair {
 	if coordinates == 0 {
 		return Pair{}
@@ -98,7 +98,8 @@ func Several(steps, k int64, sigma float64) Pair {
 	return Pair{pairSeveral, float64(steps), sigma, float64(k)}
 }
 
-// plain replaces a pair of Several by the Gaussian pair of the summed outputs, another lower bound.
+// plain returns the Gaussian pair of the summed step outputs. For p from Several, it bounds epsilon from
+// below.
 func (p Pair) plain() Pair { return Gaussian(p.b, p.c/math.Sqrt(p.a)) }
 
 func (p Pair) tooPlain() bool {
@@ -266,10 +267,10 @@ func (s *Sum) Gaussian() float64 {
 	return math.Sqrt(s.mu2)
 }
 
-// Asymmetric reports whether the two directions of a pair differ.
+// Asymmetric reports whether a pair in s has different losses in its two directions.
 func (s *Sum) Asymmetric() bool { return slices.ContainsFunc(s.pairs.Keys, Pair.asymmetric) }
 
-// Pure returns the sum of the largest losses in one direction, or +Inf if a loss is unbounded.
+// Pure returns the sum of all pairs' largest privacy losses in one direction, or +Inf if a loss is unbounded.
 func (s *Sum) Pure(reverse bool) float64 {
 	if s.mu2 > 0 || s.reveals {
 		return math.Inf(1)

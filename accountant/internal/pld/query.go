@@ -92,7 +92,7 @@ func (q *query) aimDelta(logDelta, gap float64) {
 	q.aim(math.Max(0, eps), logDelta, gap)
 }
 
-// aimEpsilon chooses the tilt for delta at epsilon eps.
+// aimEpsilon chooses the exponential tilt for computing delta at epsilon eps.
 func (q *query) aimEpsilon(eps, gap float64) {
 	// Its guess of delta is the larger of two parts: from a single huge loss (jump), and from all but very
 	// rare losses.

@@ -59,7 +59,7 @@ const (
 	leastSeveral, mostSeveral, severalOutcomes = 1 << 14, 1 << 18, 1 << 12
 )
 
-// depths returns depths of tilts. A tilt of depth d makes outcomes of tail probability e^-d accurate.
+// depths returns values d. For each d, an exponential tilt makes outcomes of tail probability e^-d accurate.
 func (s several) depths(logDelta float64) []float64 {
 	// A Fourier transform has large errors at rare outcomes. If delta is small, a tilt towards these outcomes
 	// makes their masses accurate.
@@ -71,7 +71,7 @@ func (s several) depths(logDelta float64) []float64 {
 	return []float64{0, -logDelta / 2, -logDelta}
 }
 
-// term is the distribution of f (see several) on the lattice h*k, k = lo, lo+1, ...
+// term is the distribution of a step's f (defined above several) on the lattice h*k, k = lo, lo+1, ...
 type term struct {
 	h         float64
 	lo        int

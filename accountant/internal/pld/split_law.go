@@ -14,7 +14,7 @@ const (
 	maxSplit   = 1 << 18
 	jumpRate   = 1e-3
 	leastSplit = 20
-	// leastSplitNoise is the least noise multiplier for which large ratios are separated.
+	// leastSplitNoise is the least noise multiplier for a splitLaw.
 	leastSplitNoise = 0.45
 )
 
@@ -148,7 +148,8 @@ func (m mixture) ratios(from, to, zlo, zhi float64) (left, right, mass, slack fl
 	return math.Max(0, -s.right*unit/(to-from)), math.Max(0, s.left*unit/(to-from)), s.mass * unit, s.slack
 }
 
-// weigh sets weights[n] to C(t,n) P[small ratio]^(t-n) for all likely numbers n of large ratios.
+// weigh sets weights[n] to C(t,n) P[small ratio]^(t-n), for all likely numbers n of large likelihood ratios
+// among t.
 func (l *splitLaw) weigh(t, tail float64) {
 	l.weights = []float64{math.Exp(t * l.one.logM)}
 	if l.high >= l.end {

@@ -21,7 +21,7 @@ type tilted struct {
 	// err bounds sum |p[i] - exact p[i] - e[i]|, where e[i] is the rounding error of Fourier transforms in
 	// p[i].
 	err float64
-	// noise is an upper bound on sqrt(sum e[i]^2 / h), where err defines e[i].
+	// noise bounds sqrt(sum e[i]^2 / h), where e[i] is the rounding error of Fourier transforms in p[i].
 	noise float64
 	// most is an upper bound on |e[i]|, the rounding error of Fourier transforms in p[i], for the last
 	// convolution.

@@ -35,13 +35,13 @@ func (p *Pairs) Add(first, second bool) {
 
 func (p *Pairs) total() int { return p.Both + p.First + p.Second + p.Neither }
 
-// Bet adds a batch of pairs. The arguments p1 and q1, in (0, 1), estimate the probabilities of the event in
-// the first and the second run. The estimates must come from earlier pairs.
+// Bet adds pairs of runs on neighbours. The values p1 and q1, in (0, 1), estimate the probabilities of an
+// event in the first and the second run. The estimates must come from earlier pairs.
 //
 // Let H be the set of points (p, q) with p <= e^epsilon q + delta and 1-q <= e^epsilon (1-p) + delta. If a
 // mechanism is (epsilon, delta)-private, H contains the true probabilities. Let (p0, q0) be the point of H
 // nearest to (p1, q1) by Kullback-Leibler divergence. Let A be the likelihood ratio of p1 to p0 in the first
-// run. Let B be the ratio of q1 to q0 in the second run. The wealth against epsilon is the product of A B
+// run. Let B be the ratio of q1 to q0 in the second run. Let the wealth against epsilon be the product of A B
 // over all pairs.
 //
 // H is convex, so E[A] + E[B] <= 2 for all (p, q) in H. Hence E[A] E[B] <= 1. If the runs are independent,
@@ -77,7 +77,8 @@ func (p *Pairs) LowerBound(alpha float64) (epsilon float64) {
 	return epsilon
 }
 
-// nearest returns the point (p0, q0) of [Pairs.Bet]. The argument `growth` is e^epsilon.
+// nearest returns the point nearest to (p1, q1) that (epsilon, delta)-privacy allows (see [Pairs.Bet]). The
+// argument `growth` is e^epsilon.
 func nearest(p1, q1, growth, delta float64) (p0, q0 float64) {
 	within := func(p, q float64) bool { return p <= growth*q+delta }
 	more, less := within(p1, q1), within(1-q1, 1-p1) // the two conditions

@@ -56,8 +56,6 @@ func (e *Event[F]) score(o Outcome[F]) (sum float64) {
 	return math.Round(sum*1e6) / 1e6 // the order of the features does not matter
 }
 
-// contains reports for each run of pair i whether the event happened. The first result is for the input on
-// which the event is more probable.
 func (e *Event[F]) contains(runs [2][]Outcome[F], i int) (on, beside bool) {
 	on, beside = e.score(runs[0][i]) >= e.limit, e.score(runs[1][i]) >= e.limit
 	if e.Swapped {
@@ -66,7 +64,6 @@ func (e *Event[F]) contains(runs [2][]Outcome[F], i int) (on, beside bool) {
 	return on, beside
 }
 
-// expected returns the estimated probabilities of the event, the larger one first.
 func (e *Event[F]) expected() (on, beside float64) {
 	n := float64(e.runs) + 1
 	return (float64(e.hits[0]) + 0.5) / n, (float64(e.hits[1]) + 0.5) / n

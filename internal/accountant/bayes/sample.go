@@ -74,8 +74,8 @@ func (l *law) costs(r float64) []float64 {
 	return costs
 }
 
-// shortfall sets z[i] to 1 - e^(K_i - K). Here K_i is the cost at distance i, and K the cost at the reference
-// distance.
+// shortfall sets z[i] to 1 - e^(K_i - K). K_i is the cost at distance i. K is the cost at an upper bound on
+// all distances.
 func shortfall(z *[lanes]float64, terms []term) {
 	// This is a weighted mean of rows with values in [0, 1], so it cannot overflow.
 	for i := 0; i <= lanes-8; i += 8 {
@@ -194,8 +194,8 @@ func (s spread) deviations() float64 {
 	return math.Max(0, s.squares+s.lostSquares-off*off/float64(s.n))
 }
 
-// shortfalls summarises the numbers 1 - X_i/X at one order for T steps, with X_i = e^(T K_i) and X = e^(T K).
-// K_i is the cost at sample distance i, and K is the cost at the reference distance.
+// shortfalls summarises the numbers 1 - X_i/X at one Rényi order. K_i is the cost at sample distance i. K is
+// the cost at an upper bound on all distances. For T steps, X_i = e^(T K_i) and X = e^(T K).
 type shortfalls struct {
 	cost float64 // log(X)/T
 	spread
@@ -278,9 +278,9 @@ func (s shortfalls) logMean(extra float64, steps int) float64 {
 
 func finite(x float64) bool { return x >= 0 && mathx.IsFinite(x) }
 
-// LogMoment returns K, lambda times the Rényi divergence of order lambda+1 of step A from step B. Step A
-// samples one record more than step B, with probability q. The argument r is the squared distance of this
-// record, divided by the variance of the noise:
+// LogMoment returns the log moment K of step A against step B. K is lambda times the Rényi divergence D(A||B)
+// of order lambda+1. Step A samples one record more than step B, with probability q. The argument r is the
+// squared distance of this record, divided by the variance of the noise:
 //
 //	K = log E_{k ~ Bin(lambda+1, q)} exp((k^2 - k) r/2).
 //

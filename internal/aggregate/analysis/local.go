@@ -49,7 +49,8 @@ type localCost struct {
 	unknown string
 
 	// cells[i] bounds the change of the cost by one moved vote, for z in [z0 + i step, z0 + (i+1) step]. Here
-	// z is the quantile of q. If the cost grows with q, costs at the ends of cells determine cells[i].
+	// z solves q = others P[N(0,1) > z]. If the cost grows with q, costs at the ends of cells determine
+	// cells[i].
 	cells    []float64
 	z0, step float64
 }
@@ -313,8 +314,7 @@ func logQuantile(logP float64) float64 {
 	return z
 }
 
-// tally holds the counts of one query, largest first. The order of classes affects only exact costs with
-// integer noise.
+// tally holds the counts of one query, largest first.
 type tally []int
 
 func newTally(counts []int) tally {

@@ -47,7 +47,8 @@ type Epsilon struct {
 }
 
 // Costs holds epsilons by published Rényi bounds. Independent uses bounds that are valid on any votes.
-// DataDependent uses bounds for the true data D. These bounds cover only the direction D_a(M(D)||M(D')).
+// DataDependent uses bounds for the true data D. These bounds cover D_a(M(D)||M(D')) for neighbours D', but
+// not the reverse.
 type Costs struct {
 	Independent, DataDependent Epsilon
 	// Claim is the epsilon that a ledger in mode "reserved" proves for the same queries and answers. If there

@@ -80,8 +80,8 @@ func eventOf[M interface{ Event() accountant.Event }](m M, err error) (accountan
 // MostQuestions is the largest useful number of questions. For images, a plan of [Nearest] may have more.
 const MostQuestions = 2000
 
-// Private k-NN uses at most nearShare times units/classes near units. The number of questions is planned
-// for noise of nearNoise times the number of voters. The final noise is calibrated.
+// These constants configure private k-NN. The planned number of questions assumes noise of nearNoise times
+// the number of voters.
 const (
 	nearShare       = 0.25
 	sampledShare    = 0.5

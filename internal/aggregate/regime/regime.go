@@ -52,7 +52,7 @@ type Advice struct {
 
 func (a Advice) Winner() Method { return a.Methods[0] }
 
-// StabilityLoses reports whether a noisy argmax needs the smallest gap of all methods.
+// StabilityLoses reports whether the method that needs the smallest gap is a noisy argmax.
 func (a Advice) StabilityLoses() bool { return !a.Winner().Stability }
 
 // Feasible reports whether m.GapNeeded is at most the number of teachers.

@@ -168,7 +168,8 @@ func (m *Mechanism) DistanceFor(probability float64) (int64, error) {
 	return svt.DistanceFor(m.svt, probability)
 }
 
-// Start begins a run. A run may stop, and answers of MSvec depend on the order of queries.
+// Start begins a run. Runs of MSvec and SVT stop after Config.Failures refusals. Answers of MSvec depend on
+// the query order.
 func (m *Mechanism) Start(r *ledger.Reservation, key rng.Key) (aggregate.Session, error) {
 	if m.test != nil {
 		s, err := stability.Start[int](m.test, r, key)

@@ -35,8 +35,8 @@ const (
 
 // Fit returns a config for t with the least noise that fits a budget (see [aggregate.LeastNoise]). For MStab,
 // Fit tries Laplace and Gaussian noise, unless t.Noise is set. For SVT, Fit tries several ratios of the noise
-// scales B1 and B2. Of several configs, Fit returns the config that answers at the smallest distance (see
-// Task.Success). If no noise fits any config, the error matches ErrNoFit.
+// scales B1 and B2. Fit returns the config that answers at the smallest distance, with the probability of
+// Task.Success. The distance counts moved votes. If no noise fits any config, the error matches ErrNoFit.
 func Fit(t Task, least aggregate.LeastNoise) (Config, error) {
 	if t.Success == 0 {
 		t.Success = 0.95
@@ -179,8 +179,8 @@ func (t Task) svt(noise, tilt float64) (Config, error) {
 	return Config{Mechanism: SVT, B1: c.B1, B2: c.B2, Threshold: c.Threshold, Failures: t.Failures}, nil
 }
 
-// Balanced returns an SVT that refuses answers at distance d with probability at most beta. It minimises d
-// over a grid of ratios B1/B2 (see [Config]).
+// Balanced returns an SVT that refuses answers at distance d (in moved votes) with probability at most beta.
+// It minimises d over a grid of ratios B1/B2 (see [Config]).
 func Balanced(epsilon, delta float64, failures int, beta float64) (Config, error) {
 	var best svt.StableSVTConfig
 	least := int64(math.MaxInt64)

@@ -24,8 +24,8 @@ type Config struct {
 	// SecondNoise is the noise multiplier of the second-moment matrix. This matrix whitens the channels of
 	// the scattering transform.
 	SecondNoise float64 `json:"second_noise,omitzero"`
-	// SecondClip is the clip norm of one image's matrix of second moments, in Frobenius norm. The matrix
-	// has a trace of at most 81.
+	// SecondClip is the clip norm of one image's matrix of second moments, in Frobenius norm. The matrix has
+	// a norm and a trace of at most 81.
 	SecondClip float64 `json:"second_clip,omitzero"`
 	// Ridge is the argument `ridge` of [moments.SecondMoment.Whitening].
 	Ridge float64 `json:"ridge,omitzero"`

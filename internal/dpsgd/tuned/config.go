@@ -38,7 +38,7 @@ type Config struct {
 	Base     recipe.Recipe // base of all settings
 	Settings []Setting
 	Law      tune.Law
-	// Private selects private units that score settings. If Private is nil, Task.Pool scores settings.
+	// Private selects private units for scoring models. If Private is nil, Task.Pool is used.
 	Private *Private
 	// Shared is the ledger to charge, or nil to charge the run's own ledger.
 	Shared *recipe.Shared
@@ -198,7 +198,7 @@ func (j *job) quote(ctx context.Context) (tune.Price, error) {
 	return p, err
 }
 
-// split assigns each unit to a result by a public hash of the unit's name alone.
+// split puts each unit into train or choose by a public hash of the unit's name alone.
 func split(s dataset.Set, share float64) (train, choose dataset.Set) {
 	empty := s
 	empty.Y, empty.Units, empty.IDs, empty.LeftOut = nil, nil, nil, nil

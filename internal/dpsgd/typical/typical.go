@@ -88,8 +88,8 @@ func (a *Account) observe(s dpsgd.StepDistances) {
 	}
 }
 
-// Figures returns the figures after the last step. If a step has no observed distances, Figures assumes
-// that all distances of the step equal their upper bound. A nil Account has no figures.
+// Figures returns the Bayesian privacy costs after the last step. If a step has no observed distances, its
+// distances count as their upper bound. A nil Account has no figures.
 func (a *Account) Figures() (f Figures, err error) {
 	if a == nil {
 		return f, nil

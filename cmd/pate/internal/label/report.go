@@ -88,8 +88,8 @@ func (f *labelFlags) checkVotes(cmd *cobra.Command, g *shell.Globals, report *vo
 	return nil
 }
 
-// countedQueries is a limit for tellMode. If mode "filter" permits more queries, tellMode prints no
-// number for mode "reserved".
+// countedQueries limits tellMode. If the budget pays for more queries in mode Filter, tellMode prints no
+// number for mode Reserved.
 const countedQueries = 100_000
 
 func tellMode(ctx context.Context, g *shell.Globals, r label.Result) error {
