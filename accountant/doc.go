@@ -48,9 +48,9 @@
 //
 // Only the order of the remaining mechanisms depends on y. By induction, H is at most the divergence of the
 // product of the remaining pairs, at the same ratio. So the integral is at most the divergence of the product
-// of all pairs. The order of a product does not matter. If moments replace H, the same argument shows that
-// the curves add up. If the multiset itself depends on outputs, the argument fails: use a filter (package
-// ledger).
+// of all pairs. The order of a product does not matter. The same argument for the integral of P^a Q^(1-a)
+// shows that the curves add up. If the multiset itself depends on outputs, the argument fails: use a filter
+// (package ledger).
 //
 // In a ledger of mode Reserved, the steps of several mechanisms may be interleaved. The proof covers
 // interleaved steps if each step has its own noise. A sparse vector keeps its threshold noise between
@@ -67,7 +67,7 @@
 // continuous, because the privacy loss distributions differ.
 //
 // The arithmetic is float64, not interval arithmetic. Curves with a closed form have a relative error of at
-// most 3e-13, for noise up to 1e9 and orders from 1 + 1e-6 to 10^6. Tests compare these curves with 96-digit
-// arithmetic. Composed divergences are multiplied by 1 + 2e-12. This factor also covers the rounding of a sum
-// over 10^4 different events. A conversion adds its largest possible cancellation error.
+// most 3e-13, for noise up to 1e9 and orders from 1 + 1e-6 to 10^6. Composed divergences are multiplied by 1
+// + 2e-12. This factor also covers the rounding of a sum over 10^4 different events. A conversion adds its
+// largest possible cancellation error.
 package accountant

@@ -37,7 +37,7 @@ func (e GNMax) group(n int64) (Event, error) {
 	return GNMax{Sigma: downBy(e.Sigma, float64(n))}, nil
 }
 
-// attained adds the pair of a vote on two classes with counts that differ by one.
+// attained bounds the cost from below, by a vote on two classes with counts that differ by one.
 func (e GNMax) attained(s *pld.Sum, n int64) (dominating bool) {
 	// The moved vote reverses their order. With integer noise the first class wins a tie, so P[Z1 = Z2] is
 	// added.

@@ -219,8 +219,7 @@ func (g *sampledGaussian) node(k int) node {
 	return g.compute(k)
 }
 
-// grow extends the table of nodes to the indices in [left, right]. The index left must not change between
-// calls.
+// grow computes g.table up to index right. The index left must not change between calls.
 func (g *sampledGaussian) grow(left, right int) {
 	if g.table == nil {
 		g.first = left

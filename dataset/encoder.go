@@ -346,7 +346,7 @@ type encodedRows struct {
 
 const blockNumbers = 1 << 16
 
-// encodedRows returns nil if the columns of t do not match the schema.
+// encodedRows returns an empty store for features, or nil if the columns of t do not match the schema.
 func (s *Schema) encodedRows(t *Table, features []int) *encodedRows {
 	picked, err := s.align(t)
 	if err != nil {

@@ -19,16 +19,17 @@ import (
 // unit is an error. A missing label is also an error, unless opt.Rule.Other is set. Time and memory are
 // linear in the size of the file. An unpacked file above 1 GiB is refused. An unpacked file above 64 MiB is
 // also refused if it exceeds 256 times the compressed size. In memory, a row takes 144 bytes, and a cell
-// takes 16 bytes and its text. Repeated text is stored once. A table above 1 GiB of memory is refused.
-// Reading takes about twice the memory of the table. Splitting copies the table.
+// takes 16 bytes and its text. A table above 1 GiB of memory is refused. Reading takes about twice the memory
+// of the table. Splitting copies the table.
 //
 // A Parquet file is read like a CSV file of the same table, with the cells that package internal/parquet
 // returns. The options Header, Expect and Comma have no effect. In a column of floats, the number 3 becomes
-// the text 3, not 3.0. Pandas writes a column of integers as floats if one value is missing. So with the text
-// 3.0, a missing value would change the cells of other rows. But a CSV file may contain 3.0. So if the unit
-// of a row is a hash of its cells, CSV and Parquet may give different units. Row groups, compression and
-// encoding have no effect, and metadata is not read. A column of an unsupported type, such as timestamps, is
-// an error unless it is dropped. Memory has the same limits as for CSV, plus 512 MiB for pages.
+// the text 3, not 3.0. The reason is that pandas stores integers as floats if one value is missing. With the
+// text 3.0, this missing value would change all other cells of the column. But a CSV file may contain 3.0. So
+// if the unit of a row is a hash of its cells, CSV and Parquet may give different units. Row groups,
+// compression and encoding have no effect, and metadata is not read. A column of an unsupported type, such as
+// timestamps, is an error unless it is dropped. Memory has the same limits as for CSV, plus 512 MiB for
+// pages.
 //
 // JSON lines have an object on each line, and all objects have the same keys. The keys are the columns,
 // sorted by name. Cells and memory are as for CSV. A folder of texts has one file of at most 1 MiB for each

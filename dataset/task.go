@@ -96,9 +96,9 @@ func (t Task) WithoutPool() Task {
 	return t
 }
 
-// If this split forbids the release of results, Withheld returns the reason, and otherwise "". Development
-// and FullTest treat some private rows of Literature as public. The epsilon of a run under Literature does
-// not cover what earlier runs under other protocols reveal about these rows.
+// Withheld returns the reason why results on this split must not be released, or "" if they may be. Results
+// on [Development] and [FullTest] may reveal rows that are private under [Literature]. The epsilon of a run
+// under Literature does not cover this leak.
 func (t Task) Withheld() string {
 	if t.Published || t.Protocol == "" || t.Protocol == Literature {
 		return ""
@@ -106,8 +106,8 @@ func (t Task) Withheld() string {
 	return "rows score that the default split keeps private; see pate dpsgd tune"
 }
 
-// Waived returns nil if Withheld is "". Otherwise the result, as the value of ledger.Config.Waived, makes
-// the ledger not releasable.
+// Waived returns a value for ledger.Config.Waived. It is nil if Withheld is "". Any other value makes the
+// ledger not releasable.
 func (t Task) Waived() []string {
 	if t.Withheld() == "" {
 		return nil

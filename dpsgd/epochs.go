@@ -78,9 +78,9 @@ func (b ballsInBins) sampler(_ float64, start, parts, blocks int) sampler {
 	return &epochSampler{epochs: b.epochs, same: true, start: start, blocks: blocks, parts: make([]epochPart, parts)}
 }
 
-// epochSampler draws all batches of an epoch at once. For every record it draws steps, and a block (see grid)
-// for each step. A draw depends only on the key, the epoch and the record's index. So a resumed run draws the
-// same batches, and no record affects the draw of another record.
+// epochSampler draws all batches of an epoch at once. For every record it draws steps, and for each step a
+// random part (block) of the batch. A draw depends only on the key, the epoch and the record's index. So a
+// resumed run draws the same batches, and no record affects the draw of another record.
 type epochSampler struct {
 	epochs
 	same   bool // the batches are the same in all epochs
@@ -116,7 +116,7 @@ func (e *epochSampler) draw(dst []pick, part, low, high int, key rng.Key, step i
 	return dst
 }
 
-// plan draws the steps of one epoch in which each of the records low to high-1 takes part.
+// plan draws, for each record from low to high-1, the steps of one epoch that use the record.
 func (e *epochSampler) plan(p *epochPart, part, low, high int) {
 	steps := p.key.Derive("bins")
 	if !e.same {

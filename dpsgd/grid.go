@@ -153,7 +153,7 @@ func LatticeDelta(draws int, epsilon float64) float64 {
 }
 
 // LatticeCovered reports whether a run with discrete noise may be charged as accountant.WithFailure{event,
-// failure}, for every epsilon. The argument `event` is for continuous noise, and `draws` is the result of
+// failure}, at every epsilon. The argument `event` is for continuous noise, and `draws` is the result of
 // [Config.GaussianDraws].
 func LatticeCovered(event accountant.Event, failure float64, draws int) bool {
 	// Proof. Let d be the failure, and v the total variation distance of [LatticeDelta]. Let h(t) be the

@@ -175,7 +175,7 @@ func (r *release) sumBatch(ctx context.Context) (Tally, error) {
 	return tally, nil
 }
 
-// noiseKey derives the key of the step's noise from r.key, the step and the sum r.total.
+// noiseKey derives the key of a step's noise from the secret key, the step and the sum without noise.
 func (r *release) noiseKey(step uint64) rng.Key {
 	// Equal sums get equal noise, and different sums get different noise. Sums of a repeated step may differ
 	// between processors or versions, or if a Worker does not match its Fingerprint. If the noise depended

@@ -78,7 +78,7 @@ func (c point) open(ctx context.Context, method string, seed int, bound []byte, 
 	return p, wrapped(err)
 }
 
-// leave releases the labels of a method. It first charges the method, unless openCharged has charged it.
+// leave charges a method, unless it is already charged, and releases the labels of the method.
 func (c point) leave(ctx context.Context, method string, seed int, bound []byte, e accountant.Event, labels release) (err error) {
 	p := c.drawn.take(method)
 	if p == nil {

@@ -32,7 +32,6 @@ type DiscreteGaussian struct {
 // For sigma below 2^8 a cell is one integer. Otherwise its width is the power of two for which sigma is at
 // least 32 and less than 64 cells. Wider cells need more rejections, and narrower cells more searches.
 
-// A cell is a block of 2^fine consecutive integers (see Fill).
 const (
 	gaussianCells  = 5
 	oneToACellBits = 8
@@ -163,8 +162,8 @@ whole:
 	return dst
 }
 
-// settleFour is a fast version of decide for w = words[0]. If the results accepted and rejected are false,
-// call decide.
+// settleFour is the method decide for w = words[0], but faster. If accepted and rejected are both false, call
+// decide.
 func (d *DiscreteGaussian) settleFour(t *table, words *[4]uint64) (y int64, accepted, rejected bool) {
 	w := words[0]
 	_, quick := d.quick(t, w)
@@ -283,8 +282,8 @@ func (d *DiscreteGaussian) accept(s *Stream, x, j, v uint64) bool {
 	return v >= g.frac+g.slack || bernoulliExpFrom(s, v, g, exact)
 }
 
-// exponent returns an interval around g = i (2x + i)/(2 s^2), where i = j/2^fine, s = sigma/2^fine, and x <
-// 2^9.
+// exponent encloses g = i (2x + i)/(2 s^2), where i = j/2^fine and s = sigma/2^fine. The acceptance
+// probability is e^-g. The argument x must be below 2^9.
 func (d *DiscreteGaussian) exponent(x, j uint64) exponent {
 	// 2^64 g = y c/2^64 with y = 2^54 i (2x+i) < 2^64 and c = 2^74/(2 s^2). c is at most 2^63 because s >=
 	// 2^5, so g < 1/2. Three roundings decrease the result by less than 1 each: of y (by less than 2), of c,

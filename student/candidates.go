@@ -41,8 +41,8 @@ func TableCandidates(pool *Pool) []Candidate {
 
 // ImageCandidates returns the students to compare on features of images. The first is the student of
 // [Pool.Fit]. To save time, cross-validation trains this student with fewer landmarks, slightly less
-// accurately. The others are a kernel ridge and logistic regression on the labelled rows, projected if there
-// are many columns.
+// accurately. The others are a kernel ridge and a logistic regression. They train on labelled rows, projected
+// if there are many columns.
 func ImageCandidates(pool *Pool) []Candidate { return pool.imageCandidates(Matrix{}) }
 
 func (p *Pool) imageCandidates(z Matrix) []Candidate {

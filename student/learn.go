@@ -78,7 +78,7 @@ func (l *Learner) ProjectPool(ctx context.Context) (Matrix, error) {
 	return l.Project(ctx, l.x)
 }
 
-// Select chooses m different rows as queries with [Pool.Select], from the rows over which labels spread.
+// Select chooses m different rows as queries with [Pool.Select]. It considers at most [MaxSpread] rows.
 func (l *Learner) Select(ctx context.Context, m int, rnd *rand.Rand) ([]int, error) {
 	chosen, err := l.pool.Select(ctx, m, rnd)
 	for i, r := range chosen {

@@ -26,7 +26,7 @@ func (p *Pool) Select(ctx context.Context, m int, rnd *rand.Rand) ([]int, error)
 	return selectRows(ctx, p.z, m, p.config.Progress, rnd)
 }
 
-// Select returns m different rows of x as queries. The random order lets every prefix cover x. Like
+// Select returns m different rows of x as queries, in random order, so every prefix covers x. Like
 // [Pool.Select], Select clusters rows. If x has more than [MaxSpread] rows, Select clusters a random sample
 // of MaxSpread rows. If m is at least MaxSpread, the queries are random rows.
 func Select(ctx context.Context, x Matrix, m int, report func(Progress), rnd *rand.Rand) ([]int, error) {

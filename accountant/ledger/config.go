@@ -75,8 +75,8 @@ type Config struct {
 	Orders []float64
 	// Accountant proves the epsilon. The default, ByRDP, uses Rényi divergences. Mode Reserved also allows
 	// ByPLD and ByAuto. ByPLD uses privacy loss distributions. ByAuto uses the smaller bound if both kinds
-	// exist. ByAuto and ByPLD refuse mechanisms with bounds on Rényi divergences alone. DP-SGD is such a
-	// mechanism, unless its event is an accountant.WithFailure (see package dpsgd). A file keeps its
+	// exist. ByAuto and ByPLD refuse mechanisms for which only bounds on Rényi divergences exist. DP-SGD is
+	// such a mechanism, unless its event is an accountant.WithFailure (see package dpsgd). A file keeps its
 	// accountant: a different value fails with ErrOtherConfig.
 	Accountant accountant.Method
 	// FailureDelta is the part of Delta for events with a failure probability, such as a stability release.

@@ -34,9 +34,9 @@
 // relation. In mode Reserved the events do not depend on any answer, so their Rényi curves add up (Mironov
 // 2017). The composition of the events' privacy loss distributions is another bound (proof in claim.go).
 // Reservations may be used in any sequence. The guarantee is [Ledger.Epsilon]. In mode Filter each Rényi
-// order has a privacy filter with a part of delta, and the parts add up (Feldman, Zrnic 2021; interleaved
-// sessions: Haney et al. 2023). The guarantee is the budget, because a total that depends on answers is not a
-// guarantee (Rogers et al. 2016).
+// order has its own privacy filter with a part of delta, and the parts add up (Feldman, Zrnic 2021;
+// interleaved sessions: Haney et al. 2023). The guarantee is the budget, because a total that depends on
+// answers is not a guarantee (Rogers et al. 2016).
 //
 // A crash may waste budget, but never adds any. Reserve and Commit return only after their lines are synced,
 // so the file records every released outcome. A last line that is cut off comes from a call that never
@@ -62,11 +62,10 @@
 //
 // Another version of this package may have sealed a different epsilon. The epsilon of a sealed ledger is the
 // larger of the sealed epsilon and the epsilon that this version proves. [Claim] contains both. A sealed
-// epsilon is corrupt above the budget, or below the Floor that this version computes (see
-// [accountant.Bound]). If both epsilons come from privacy loss distributions, the sealed one may be lower by
-// the larger of 0.5 % and 0.002. Otherwise a lower sealed epsilon is corrupt. With accountant ByRDP any
-// difference is corrupt. A file without a seal is refused if the epsilon that this version proves exceeds the
-// budget.
+// epsilon is refused above the budget, and below the Floor of this version (see [accountant.Bound]). It may
+// be below the proven epsilon only if both come from privacy loss distributions. The difference may then be
+// 0.002 or 0.5 %, whichever is larger. With accountant ByRDP any difference is refused. A file without a seal
+// is refused if the epsilon that this version proves exceeds the budget.
 //
 // # Caveats
 //
@@ -74,8 +73,7 @@
 // relation or noise refuses the mechanism. A ledger does not interpret the unit. An event covers one input,
 // such as a vote or a row. The caller must ensure that each unit has at most one input.
 //
-// Two ledgers about the same people spend both budgets. Use one ledger for all releases about the same
-// people.
+// Two ledgers about the same people spend both budgets.
 //
 // The hashes and the "check" fields reveal an accidental change and its line. They do not reveal lines
 // removed at the end, or an older copy. A forger can compute all hashes and checks again without a key. So

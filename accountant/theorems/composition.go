@@ -135,8 +135,8 @@ func (c *composition) failure() float64 {
 	return math.Min(1, sum)
 }
 
-// spent returns 1 minus the product of (1 - delta_i) over all runs i, rounded up. If run i has an
-// epsilon-delta curve, delta_i is share. Otherwise delta_i is the delta of run i.
+// spent returns 1 minus the product of (1 - delta_i) over all runs i, rounded up. For runs with an
+// epsilon-delta curve, delta_i is `share`. For other runs, delta_i is the run's delta.
 func (c *composition) spent(share float64) float64 {
 	log := 0.0
 	for i, k := range c.events.fixed.Keys {

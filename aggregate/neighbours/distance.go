@@ -98,8 +98,8 @@ func chances(products, halves []float32, floor *float32) func(yield func(j int) 
 	}
 }
 
-// floor returns a limit for skipping rows that are too far from a row with squared norm `norm`. The squared
-// norms of the other rows must be <= `largest`.
+// floor returns a limit for skipping rows. Row y is too far from row x if x.y - |y|^2/2 is below it. The
+// argument `norm` is |x|^2, and every |y|^2 must be <= `largest`.
 func (n *nearest) floor(norm, largest float64) float32 {
 	// Let D be the largest squared distance that n keeps. If a product minus half the squared norm of the
 	// other row is below the limit, the squared distance is at least D. -Inf and NaN exclude no row.

@@ -62,8 +62,9 @@ func (m *KNearest) Event() accountant.Event {
 
 const questionsAtOnce = 32
 
-// Release returns the label of every question. It fails unless r is unused, charges m.Event(), and has the
-// relation add_remove. Equal keys, ledger entries, rows and questions give equal labels.
+// Release returns the label of every question. It fails if r was used before, has an event other than
+// m.Event(), or a relation other than add_remove. Equal keys, ledger entries, rows and questions give equal
+// labels.
 func (m *KNearest) Release(ctx context.Context, r *ledger.Reservation, key rng.Key, private Rows, questions blas32.General) ([]int, error) {
 	if err := private.check(questions); err != nil {
 		return nil, err

@@ -215,8 +215,8 @@ type Counts struct {
 }
 
 // CountVotes counts a collection of [Vote]. Each worker first combines the votes that it reads. Workers
-// exchange the counts of each block of queries, and one bit per teacher and query. CountVotes panics if p is
-// invalid.
+// exchange the counts of each block of queries, and one bit (voted or not) per teacher and query. CountVotes
+// panics if p is invalid.
 func CountVotes(s beam.Scope, p Poll, votes beam.PCollection) Counts {
 	if err := p.Validate(); err != nil {
 		panic(err)

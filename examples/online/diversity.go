@@ -68,8 +68,8 @@ func apart(p, q []float64) (distance float64) {
 
 var kinds = []string{"the teachers' mean law", "coordinated", "coordinated, epsilon 8", "independent", "independent, epsilon 8"}
 
-// diversity returns the mean entropy of tokens in nats, one number per element of the variable `kinds`. The
-// argument `at` is the number of steps, and the argument `draws` is the number of tokens per step.
+// diversity returns the mean entropy of a step's tokens, in nats, for each way of drawing in `kinds`. It
+// draws `draws` tokens at each of `at` steps.
 func (t trace) diversity(ctx context.Context, key rng.Key, at, draws int) ([]float64, error) {
 	noisy, _, err := methods[0].within(ctx, 8, 48)
 	if err != nil {

@@ -21,8 +21,7 @@ const (
 	dotCols       = 16
 	packedDotCols = 12
 	dotRows       = 128
-	// packFrom is the number of rows from which copied panels of the right factor save time.
-	packFrom = 64
+	packFrom      = 64
 	// placeTo is the largest number of result rows for which AddATB on AVX-512 usually copies no factor.
 	placeTo = 256
 )

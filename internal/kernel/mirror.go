@@ -116,7 +116,8 @@ func addRow(sum *[strip]float32, row []float32, first, step int, src []float32, 
 }
 
 // Quarters is a [Mirror] for matrices with rows 0 to Last. Coefficient i of row Last - r is (-1)^i times
-// coefficient i of row r. So Even and Odd hold only rows 0 to Last/2, and M is Last/2 + 1.
+// coefficient i of row r. So the fields Even and Odd hold only rows 0 to Last/2, and the field M is Last/2 +
+// 1.
 type Quarters struct {
 	Mirror
 	Last int
@@ -239,9 +240,9 @@ func (h Halves) MulStrips(dst []float32, to Strips, src []float32, from Strips, 
 const GroupOutputs = 4
 
 // Groups is a pair of sparse matrices, for a filter and for its mirror image. Each input and each result is a
-// vector of eight numbers. A group has two products p and q, and four results. Result i is p[i] + q[i] in one
-// matrix and p[i] - q[i] in the other. The place of an input or a result is the index of its first number in
-// a slice. Concurrent calls of Mul are safe.
+// vector of eight numbers. A group has two products p and q of four vectors, and four results. Result i is
+// p[i] + q[i] in one matrix and p[i] - q[i] in the other. The place of an input or a result is the index of
+// its first number in a slice. Concurrent calls of Mul are safe.
 type Groups struct {
 	in, out          []int32 // places in bytes
 	counts           []int32 // number of inputs of each product
@@ -249,8 +250,8 @@ type Groups struct {
 	srcSize, dstSize int // smallest lengths of the slices
 }
 
-// GroupInputs holds the inputs of one product of a group. In has the places of the inputs, and may be empty.
-// Weights[4j+i] is the weight of input j in result i.
+// GroupInputs holds the inputs of one of the two products of a group. In has the places of the inputs, and
+// may be empty. Weights[4j+i] is the weight of input j in element i.
 type GroupInputs struct {
 	In      []int
 	Weights []float32

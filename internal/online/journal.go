@@ -210,7 +210,7 @@ func parseRecord(b []byte) (r record, size int64) {
 	return r, r.size()
 }
 
-// find returns the record of a query, with only the fields of the header.
+// find returns the record of a query, with only the fields answer and inputs.
 func (j *journal) find(query string) (found record, ok bool, err error) {
 	j.index.find(query, func(place uint32) bool {
 		b := make([]byte, recordHeader+len(query))

@@ -36,8 +36,8 @@ func (v *voting) Resume(_ context.Context, a tokens.Answer, _ []byte) error {
 // fewQuestions is the least number of questions per goroutine, if Ask uses several goroutines.
 const fewQuestions = 8
 
-// Ask draws answers on all cores, and then counts them in order. Answers beyond a cap are dropped. Answers of
-// a [tokens.Screen] are drawn one after another, because each depends on earlier answers.
+// Ask draws answers on all cores, then counts them towards the caps in order. Answers beyond a cap are
+// dropped. Answers of a [tokens.Screen] are drawn in sequence, because each depends on earlier answers.
 func (v *voting) Ask(_ context.Context, questions []*Question) ([]tokens.Answer, error) {
 	answers, asked := make([]tokens.Answer, len(questions)), uint64(v.state.Voted+v.state.Public+v.state.Declined)
 	draw := func(w, i int) (err error) {

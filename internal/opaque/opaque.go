@@ -1,5 +1,5 @@
 // Package opaque hides numbers from users of this module. Other modules can store a Number and pass it on,
-// but cannot call Open. A Number holds a value without a privacy guarantee, which is no epsilon.
+// but cannot call Open. A Number holds a value that guarantees no privacy and is no epsilon.
 package opaque
 
 // Number is a number that cannot be printed, compared or used in arithmetic.

@@ -12,8 +12,8 @@ import (
 
 const (
 	maxColumns = 1 << 16 // including nested columns and their parents
-	// maxParts bounds the columns of all row groups together. A forged column takes only 1 byte of the
-	// footer.
+	// maxParts bounds the number of row groups plus their columns. A forged footer could list one in each
+	// byte.
 	maxParts = maxFooter / 32
 	maxDepth = 24 // of nested structures
 )

@@ -97,7 +97,8 @@ type Config struct {
 }
 
 // Implied returns Method if Method is set and is not [Auto]. Otherwise, a setting for teachers implies
-// [PATE]. Without such a setting, a drawn pool implies [Nearest], and any other pool implies [Auto].
+// [PATE]. Without such a setting, the default [PoolRows] of Pool implies [Auto], and any other Pool implies
+// [Nearest].
 func (s Settings) Implied() string {
 	if method := cmp.Or(s.Method, Auto); method != Auto {
 		return method

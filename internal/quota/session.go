@@ -58,7 +58,7 @@ func (s *Session) Ask(ctx context.Context, questions []Question) ([]Answer, erro
 	return answers, nil
 }
 
-// Resume restores the votes that units spent at the questions of a journal. After a restart, the caller must
+// Resume counts again the votes of each unit on a journal's questions. After a restart, the caller must
 // resume all these questions, in journal order, before the first Ask.
 func (s *Session) Resume(ctx context.Context, journal []Question) error {
 	_, err := s.vote(ctx, journal)

@@ -44,8 +44,8 @@ type Config struct {
 	Predictions string
 	// Seed, if not nil, makes the experiment repeatable. The labels must then not be released.
 	Seed *uint64
-	// Each, if not nil, receives every answer, even if the run was complete before. A declined query has
-	// class -1.
+	// Each, if not nil, receives every answer, even if an earlier call completed the run. A declined query
+	// has class -1.
 	Each func(query uint64, class int)
 	// Progress, if not nil, receives the number of finished queries and the number of all queries.
 	Progress func(done, total int)

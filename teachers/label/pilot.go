@@ -27,8 +27,9 @@ type Pilot struct {
 	Released   int64   // Released, Share and LeastShare are 0 before the release
 	Share      float64 // estimated mean fraction of teachers who vote for the largest class of a query
 	LeastShare float64 // lower bound on this mean with probability 99 %
-	// Part is the fraction of the remaining budget for the pilot. Teachers who always agree give about Most
-	// correct labels with the pilot, and about Declared without it. After the charge, all three fields are 0.
+	// Part is the fraction of the remaining budget for the pilot. Most and Declared are estimated numbers of
+	// correct labels if teachers always agree: with and without the pilot. After the charge, all three fields
+	// are 0.
 	Part, Most, Declared float64
 }
 

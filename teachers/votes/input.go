@@ -176,7 +176,7 @@ func (in *input) refuse(what, why, fix string) *fault.Error {
 	return &fault.Error{File: in.name, What: what, Why: why, Fix: fix}
 }
 
-// Stdin is the path that stands for the votes in Options.Spool.
+// Stdin, as a path, means the votes in Options.Spool, usually from a pipe.
 const Stdin = "-"
 
 const stdinName = "standard input"

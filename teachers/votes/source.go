@@ -46,7 +46,8 @@ type Options struct {
 	// Teachers is declared, a row of counts with a larger sum is an error. For labels, Teachers must be 0 or
 	// the number of columns.
 	Teachers int
-	// Transpose means that a row of the file is a teacher, or for Counts a class.
+	// Transpose means that the rows of the file are teachers. With Counts, or Probabilities in one file per
+	// teacher, the rows are classes.
 	Transpose bool
 	Header    Header
 	// IndexColumn skips column 1 of a CSV file. Pandas, for example, writes a row index there.

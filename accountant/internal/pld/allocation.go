@@ -11,8 +11,8 @@ import (
 
 const (
 	// MaxAllocated bounds the number of steps, because each step may add a rounding error. A larger number is
-	// replaced by MaxAllocated. Fewer steps cost more, because a mean of fewer ratios is larger in the convex
-	// order.
+	// replaced by MaxAllocated. This raises the cost, because a mean of fewer likelihood ratios is larger in
+	// the convex order.
 	MaxAllocated = 1 << 34
 	// maxAllocatedSquared bounds steps times sigma^2. With a larger product, losses are too small for a
 	// float64 grid. A larger sigma is lowered, which costs more.

@@ -15,8 +15,8 @@ import (
 // t, at e^t = sqrt(g e^eps), is (e^{eps/2} - sqrt g)^2/(e^eps - 1). This maximum is convex in g, and equals
 // the divergence of the pair.
 
-// exponential is a pair of distributions P and Q. On [-epsilon, epsilon], the loss has density w e^{loss/2}
-// under P and w e^{-loss/2} under Q.
+// exponential is a pair (P, Q) of distributions. On [-epsilon, epsilon], the loss has density w e^{loss/2}
+// under P and w e^{-loss/2} under Q. The method logWeight returns log w.
 type exponential struct {
 	epsilon float64
 	atoms   bool

@@ -65,7 +65,8 @@ func Kary(epsilon float64, categories int64) Pair {
 	return Pair{pairKary, epsilon, float64(categories), 0}
 }
 
-// DiscreteLaplace returns the pair of discrete Laplace noise. The sensitivity must not exceed MaxAtoms.
+// DiscreteLaplace returns the output distributions under discrete Laplace noise at the given sensitivity, at
+// most MaxAtoms.
 func DiscreteLaplace(scale float64, sensitivity int64) Pair {
 	return Pair{pairDiscreteLaplace, scale, float64(sensitivity), 0}
 }
@@ -186,7 +187,8 @@ func (p Pair) pure(n float64, reverse bool) float64 {
 
 // A Sum lists the pairs of a composition and their counts. All Gaussian pairs are merged into one.
 type Sum struct {
-	// If Plain is set, Add replaces each pair from [Several] by the Gaussian pair of the sum of all outputs.
+	// If Plain is set, Add replaces pairs from [Several] by Gaussian pairs. These describe the sum of all
+	// steps' outputs.
 	Plain bool
 
 	mu2     float64 // sum of n (sensitivity/sigma)^2 of unsampled Gaussians
@@ -236,7 +238,7 @@ func (s *Sum) AddOdds(logOdds float64, n int64) {
 	}
 }
 
-// About sets the approximate delta of later queries. The pair of [Several] depends on this delta.
+// About sets the approximate delta of later queries. Bounds from [Several] are best near it.
 func (s *Sum) About(delta float64) { s.about = mathx.Log(delta) }
 
 // Full reports whether a count overflowed in Add.

@@ -12,8 +12,8 @@ type mergedOutput struct {
 	dev  float64 // P - e^{h k} Q: positive if the loss is above h*k
 }
 
-// place puts points on the lattice of t. The points must be sorted by lattice index k. The caller must add
-// tolerance to t.lossError.
+// place adds points to t, with losses moved to the grid of t. The points must be sorted by the grid index k.
+// The caller must add tolerance to t.lossError.
 func (t *tilted) place(points []mergedOutput, lambda, tolerance float64) {
 	// An output whose loss is above its grid point is mixed with a part of the next lower output, and an
 	// output whose loss is below its grid point with a part of the next higher output. The mixture has
@@ -80,7 +80,7 @@ type mixing struct {
 	ahead  float64
 }
 
-// share computes the part of the mass that each output keeps.
+// share computes the part of each output's mass that its grid point keeps.
 func share(mixes []mixing, points []mergedOutput) {
 	// Adjacent outputs take the rest:
 	//

@@ -22,7 +22,7 @@ import (
 //  3. Lower P or higher Q reduce the sum of (P - e^epsilon Q)_+ over the outcomes, also in a composition. So
 //     P is rounded down, Q is rounded up, and P is 0 on outcomes that are not listed.
 
-// several bounds epsilon from below for a record in count random steps. The comment above has the proof.
+// several bounds epsilon from below for a record in count random steps.
 type several struct {
 	steps, count int64 // all steps, and the steps with the record
 	sigma        float64
@@ -79,7 +79,8 @@ type term struct {
 	slack     float64
 }
 
-// outcomes returns a lower bound on the sum's pair of distributions, for deltas near e^logDelta.
+// outcomes returns a discrete pair of distributions that bounds epsilon from below, for deltas near
+// e^logDelta.
 func (s several) outcomes(ctx context.Context, reverse bool, logDelta float64, most int) *outcomes {
 	depths := s.depths(logDelta)
 	f := s.term(most, logDelta)

@@ -16,7 +16,7 @@ func (t *Trial[F]) Add(first, second Outcome[F]) {
 	t.Runs[0], t.Runs[1] = append(t.Runs[0], first), append(t.Runs[1], second)
 }
 
-// Learn chooses the event from all pairs so far.
+// Learn chooses t.Event, a set of outcomes, from all pairs of runs so far.
 func (t *Trial[F]) Learn() { t.Event = learn(t.Runs, t.Claim.Delta, t.Alpha, t.Most) }
 
 // Test tests the claim with new pairs of runs. It calls more(n, bound), which should add about n pairs with

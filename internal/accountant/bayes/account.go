@@ -188,7 +188,7 @@ func best(orders []int, costs []float64, logDelta float64) (value float64, order
 	return mathx.Up(value * (1 + 4e-16)), order
 }
 
-// MaxOrder is the largest order lambda.
+// MaxOrder is the largest order in Config.Orders.
 const MaxOrder = 1024
 
 // DefaultOrders returns all orders up to 64, then four orders per doubling up to MaxOrder.

@@ -9,8 +9,8 @@
 //	K(d) = log E_{k ~ Bin(lambda+1, q)} exp((k^2 - k) d^2/(2 s^2)).
 //
 // Differential privacy uses the largest d, the clip norm. In the Bayesian accountant, d is random, for a new
-// record from the data distribution. Each step has a cost c. By Hölder's inequality, the log moment of T
-// steps is at most the sum of the costs
+// record from the data distribution. By Hölder's inequality, the log moment of T steps is at most the sum of
+// the steps' costs
 //
 //	c = log(E e^(T K(d)))/T
 //
@@ -37,7 +37,7 @@
 //     has no amplification by sampling. In truth the forward direction costs more (Mironov, Talwar, Zhang
 //     2019, Theorem 5). This package uses only the forward direction.
 //   - delta_mu must include failures of the estimate at every step and order. The authors' code includes
-//     failures at one order only, and no failures for a target epsilon.
+//     failures at one order only. To compute delta_mu from epsilon, it includes none.
 //   - The proof of composition treats the moments of a step as constants. But the moments depend on earlier
 //     releases. The Guarantee above excludes this dependence by assumption.
 //   - The authors' notebook clips the gradient of the batch, not of each example, so its noise protects no

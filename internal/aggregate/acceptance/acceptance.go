@@ -33,8 +33,8 @@ func Draw(turns []int64, options int, distances *rng.DiscreteLaplace, s *rng.Str
 	return turns
 }
 
-// First returns the option of the first turn with distance >= max(scores) - scores[option]. First always
-// reads all turns.
+// First returns the option of the first accepted pair in turns. A pair (option, distance) is accepted if
+// distance >= max(scores) - scores[option]. First always reads all pairs.
 func First(scores, turns []int64) (option int) {
 	high := slices.Max(scores)
 	for i := len(turns) - 2; i >= 0; i -= 2 {

@@ -196,7 +196,7 @@ func (l *localCost) publishedProfile(dst []float64, t tally, weight float64) {
 	}
 }
 
-// cellProfile is like publishedProfile, but needs weaker conditions on the cost for a slightly larger bound.
+// cellProfile replaces publishedProfile under weaker conditions on the cost. Its bound is slightly larger.
 func (l *localCost) cellProfile(dst []float64, t tally, weight float64) {
 	// The bound is the largest change over all q within d moved votes, for len(dst)-1 teachers. For q >= q0
 	// the change falls with q, and the cell has index -1. All q within d votes of t are within d+1 votes of

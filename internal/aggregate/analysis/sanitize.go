@@ -87,7 +87,8 @@ func newSensitivity(m Mechanism, order float64, classes int) (*sensitivity, erro
 	return &sensitivity{m, l}, err
 }
 
-// profile bounds the local sensitivity of the total cost. Element d of the result is the bound at distance d.
+// profile bounds the local sensitivity of the total cost. Element d of the result is valid after at most d
+// moved votes per query.
 func (l *sensitivity) profile(ctx context.Context, groups []group, teachers int, argmax func(dst []float64, i int, g group)) ([]float64, error) {
 	// The function argmax adds the local sensitivity of one query. At distance d, at most d votes of each
 	// query have moved, so the sum of the queries' sensitivities is a bound.
@@ -145,8 +146,8 @@ func publishedRelease(profile []float64, before Epsilon) Preview {
 	return best
 }
 
-// validRelease chooses beta and noise by the actual cost of the release. The margin is two standard
-// deviations. With this margin, 1 in 44 released numbers is too low.
+// validRelease chooses beta and the noise that minimise the actual cost plus the margin. The margin is two
+// standard deviations of the noise. 1 in 44 released numbers is too low.
 func validRelease(profile []float64, before Epsilon) (Preview, error) {
 	a := before.ClassicOrder
 	best, least := Preview{Order: a, Before: before.Classic, Mean: before.Classic}, math.Inf(1)

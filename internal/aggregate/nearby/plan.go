@@ -107,8 +107,8 @@ func Sampled(ctx context.Context, t Task) (Plan, error) {
 	return t.withLeastNoise(ctx, p)
 }
 
-// These are the parameters of the method by which every unit votes at its nearest questions. The noise is
-// nearestNoise times the mean number of votes at a question.
+// These are parameters of [Nearest]. The standard deviation of the noise is nearestNoise times the mean
+// number of votes on a question.
 const (
 	nearestNoise  = 0.2
 	nearestShare  = 0.2

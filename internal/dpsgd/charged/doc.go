@@ -20,12 +20,12 @@
 //
 // A row of Features.Train or Features.Test depends only on its own image and on the released statistics. The
 // events of [Config.Events] cover the statistics, for one added or removed record. By default, a record is
-// one row of the training set. If the argument ends of [Prepare] is set, a record is all rows of a unit.
+// one row of the training set. If [Prepare] gets the argument `ends`, a record is all rows of a unit.
 // Mechanisms that use the rows compose with these events. Statistics may be released, but rows are as private
 // as the images.
 //
 // # Caveats
 //
-// The noise, clip norm and ridge in [Default] were chosen on public images. Without the argument ends, a unit
-// with several rows is not protected.
+// The noise, clip norm and ridge in [Default] were chosen on public images. Without `ends`, a unit with
+// several rows is not protected.
 package charged

@@ -33,7 +33,7 @@ func ModelFile(dir string, releasable bool) string {
 	return path
 }
 
-// Nothing, a text, replaces the model in its file if the drawn number of trainings is 0.
+// Nothing: this text replaces the model in its file if the drawn number of trainings is 0.
 const Nothing = "nothing was chosen: the number of runs was drawn as 0\n"
 
 type state struct {

@@ -180,7 +180,7 @@ func copyRow() {
 	again(n, 16)
 }
 
-// centre keeps NaN, because VMINPS and VMAXPS return their last operand if an operand is NaN.
+// centre writes assembly that keeps NaN: VMINPS and VMAXPS return v if v is NaN.
 func centre() {
 	function("centre32", "func(dst, src, mean *float32, n int, scale float64, far float32)")
 	dst, src, mean, n := parameter("dst"), parameter("src"), parameter("mean"), parameter("n")

@@ -165,8 +165,8 @@ func squaresAbout() {
 	})
 }
 
-// inLanes writes the body of a function that sums over x in 16 lanes. Each of the registers 0 to 3 has four
-// lanes. The code that add(i) writes must add terms of register 4+i to the sums in register i.
+// inLanes writes assembly that computes 16 partial sums over x. Registers 0 to 3 hold four sums each. Before
+// the code of add(i), register 4+i holds four elements. The code must add their terms to register i.
 func inLanes(add func(i int)) {
 	lanes, from, n := parameter("lanes"), parameter("x"), parameter("n")
 	clear(4)

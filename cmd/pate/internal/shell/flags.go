@@ -249,7 +249,7 @@ func CheckValues(cmd *cobra.Command) error {
 	return wrong
 }
 
-// Declared reports whether the declaration or the type of a flag gives its permitted values.
+// Declared reports whether the permitted values of a flag follow from its declaration or its type.
 func Declared(flag *pflag.Flag) bool { return told(flag) != nil || wanted(flag) != "" }
 
 // CompleteAll registers the completions of cmd and of all subcommands. Call it only if a shell requests

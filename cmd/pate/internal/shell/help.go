@@ -20,7 +20,7 @@ var helpTexts embed.FS
 
 const details = "pate_details"
 
-// Describe sets the texts and the help of all commands below root, and adds the topics.
+// Describe sets the help texts of all commands below root, and adds a command for each help topic.
 func Describe(root *cobra.Command) {
 	files, _ := helpTexts.ReadDir("help") // embedded files cannot fail
 	texts := map[string]string{}
