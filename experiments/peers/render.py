@@ -61,7 +61,7 @@ def others(cells):
     if not shares:
         return "what others used of the processors is not known"
     least, most = f"{min(shares):.0%}", f"{max(shares):.0%}"
-    return f"others used {least if least == most else least + ' to ' + most} of the processors"
+    return f"others used {least if least == most else least + '-' + most} of the processors"
 
 
 def busy(cell):
