@@ -48,6 +48,7 @@ func testNothingIsReadBehindTheEnd[T Float](t *testing.T) {
 		a, row := at(0, m, n).data, at(1, 1, n).data
 		codes := bytes[len(bytes)-n:]
 		taps := []int{0, m*n - n}[:min(m, 2)]
+		runs, places := at(2, 2, n).data, []int32{0, int32(m*n - n)}
 		for range paths[T]() {
 			AddRows(row, a, n, m, n)
 			AddToRows(a, n, row, m, n)
@@ -58,6 +59,8 @@ func testNothingIsReadBehindTheEnd[T Float](t *testing.T) {
 			CopyRow(a, at(2, m, n).data, at(2, m, n).data)
 			MaxTaps(row, codes, a, taps)
 			AddToTaps(a, codes, row, taps)
+			CopyRuns(runs, a, places)
+			AddRuns(a, runs, places)
 		}
 		if src, ok := any(row).([]float32); ok {
 			to := unsafe.Slice((*int64)(unsafe.Pointer(&ints[len(ints)-n])), n)
