@@ -114,7 +114,7 @@ func (f File) agrees(is ledger.Config) error {
 	if want.Unit != "" && is.Unit != want.Unit {
 		fix += fmt.Sprintf("; if both units mean the same, give %q as --unit, or as --unit-name if --unit is a column", is.Unit)
 	}
-	return &fault.Error{What: f.Path + " does not have the given settings: its " + strings.Join(differ, ", "),
+	return &fault.Error{What: f.Path + " has other settings than the given ones: its " + strings.Join(differ, ", "),
 		Why: "a ledger keeps the budget, the unit and the other settings with which it was created", Fix: fix}
 }
 

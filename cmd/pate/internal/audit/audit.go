@@ -73,9 +73,9 @@ func New(g *shell.Globals) *cobra.Command {
 	shell.Declare(cmd.Flags(), "audit", shell.To{"samples": &f.samples, "alpha": &f.alpha, "list": &f.list, "delta": &g.Delta})
 	ofOutside = f.outside.declare(cmd)
 	cmd.Flags().StringSliceVar(&f.suite, "suite", []string{"default"},
-		"targets to audit: default, trained, museum, or names that --list prints")
+		"targets to audit: default, trained or museum (published mistakes), or names that --list prints")
 	cmd.Flags().StringSliceVar(&f.broken, "broken", nil,
-		"mistakes to audit instead of the targets: all, trained, or names that --list prints")
+		"deliberate mistakes to audit: all, trained, or names (that --list prints), instead of the targets")
 	shell.OfLater(cmd.Flag("suite"), func() shell.Values {
 		shipped := slices.Concat(controls.Default(), controls.Trained(), controls.Museum())
 		return shell.Take("list", append([]string{"default", "trained", "museum"}, controls.Names(shipped)...)...)

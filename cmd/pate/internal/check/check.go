@@ -50,7 +50,7 @@ func runCheck(cmd *cobra.Command, g *shell.Globals, f checkFlags, args []string)
 	}
 	for _, flag := range []string{"join", "salt"} {
 		if cmd.Flag(flag).Value.String() != "" && (len(args) == 0 || len(f.manifests) == 0) {
-			return shell.Usagef("votes", "--%s needs --manifest: the manifest is compared with a votes file", flag)
+			return shell.Usagef("votes", "--%s needs VOTES and --manifest: it binds the manifest to the votes", flag)
 		}
 	}
 	var salt manifest.Salt

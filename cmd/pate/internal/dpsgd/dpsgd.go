@@ -96,7 +96,7 @@ func (f *dpsgdFlags) check(cmd *cobra.Command) ([]float64, error) {
 		return nil, err
 	}
 	return targets, cmp.Or(
-		shell.Positive(given("noise-multiplier"), "noise-multiplier", f.noise),
+		shell.Positive(given("noise-multiplier"), "noise-multiplier", f.noise), shell.Positive(given("batch"), "batch", f.training.batch),
 		shell.If(given("spend") && f.ledger == "", "--spend needs --ledger; without a ledger use --epsilon"),
 		shell.Positive(given("spend"), "spend", f.spend),
 		shell.If(given("spend") && given("noise-multiplier"), "give --spend or --noise-multiplier, not both: each determines the other"),

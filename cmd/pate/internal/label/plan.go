@@ -287,7 +287,7 @@ type waivers []string
 
 func (w *waivers) addTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.Var(w, "force", "refusals to skip (see above): noise (also without a LIST), few, duplicates, checks, calibration")
+	flags.Var(w, "force", "skip these refusals: noise, few, duplicates, checks, calibration (see above; without a LIST: noise)")
 	flags.Lookup("force").NoOptDefVal = waiveNoise
 	shell.Take("some", waivable...).Of(flags.Lookup("force"))
 }

@@ -119,7 +119,7 @@ var remedies = []Remedy{
 	{ledger.ErrBroken, ExitFailure, nil, "a charge or an outcome could not be written to disk, so nothing was released under this charge",
 		"free disk space or repair the disk, and run the same command again", ""},
 	{ledger.ErrCorrupt, ExitCheckFailed, nil, "the ledger is damaged, so its charges are uncertain, and nothing more may be released",
-		"restore a copy that has all charges; under any other copy release nothing more, because it lacks charges", "ledger"},
+		"restore a complete copy; if there is none, release nothing more about these people", "ledger"},
 }
 
 const otherRun = "key, ledger and checkpoints in the folder belong to that run, and a second run would spend its budget unnoticed"
