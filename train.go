@@ -96,7 +96,6 @@ func Train(ctx context.Context, model *nn.Model, data dpsgd.Data, cfg dpsgd.Conf
 	return trained, nil
 }
 
-// leastNoise returns the least noise multiplier that fits the remaining budget, rounded up to six digits.
 func (o TrainOptions) leastNoise(ctx context.Context, before *run.Before, cfg dpsgd.Config) (float64, error) {
 	least, err := before.LeastNoise(ctx, func(noise float64) (accountant.Event, error) {
 		cfg.NoiseMultiplier = number.Up(noise, 6) // more noise may cost 1e-6 more

@@ -122,7 +122,6 @@ func (c Conversion) Epsilon(order, divergence, delta float64) (float64, error) {
 	return c.epsilon(order, divergence, mathx.Log(delta)), nil
 }
 
-// epsilon converts a Rényi divergence r at order a to an epsilon at delta e^logDelta.
 func (c Conversion) epsilon(a, r, logDelta float64) float64 {
 	// The proofs of both formulas bound each outcome separately. So the formulas are also valid for the
 	// divergence on a part of the outcomes, whose masses need not sum to one.

@@ -49,7 +49,7 @@ const (
 	noiseTolerance = 1e-8
 )
 
-// trial has the position log(noise) or -log(count), and the excess log(cost/target).
+// trial has position log(noise) or -log(count), and excess log(epsilon/target epsilon).
 type trial struct{ position, excess float64 }
 
 type trials struct {
@@ -127,7 +127,8 @@ func (t *trials) improves(last trial, aim float64) bool {
 
 type start struct{ parameter, slope float64 }
 
-// jumpTolerance is the accepted relative excess over the least noise, if epsilon jumps at the least noise.
+// jumpTolerance bounds the relative excess over the least noise, if epsilon jumps there as a function of
+// noise.
 const jumpTolerance = 1e-6
 
 func leastNoise(target Target, from start, tolerance float64, try func(noise float64) (Bound, error)) (start, Bound, error) {
@@ -198,7 +199,6 @@ func leastNoise(target Target, from start, tolerance float64, try func(noise flo
 	}
 }
 
-// mostCount returns the largest count that meets the target, and the bound at this count.
 func mostCount(target Target, from start, try func(count int64) (Bound, error)) (start, Bound, error) {
 	// Invariant: the count lo is 0, or meets the target with the bound best. The count hi is 0, or does not
 	// meet the target.

@@ -9,7 +9,6 @@ import (
 // A curve is an upper bound of the Rényi divergence at each order a in (1, +Inf].
 type curve func(a float64) float64
 
-// chord bounds a log moment at a real order by interpolation between two whole orders.
 func chord(a float64, moment func(order int) float64) float64 {
 	// A log moment is convex in the order.
 	lo := math.Floor(a)
@@ -33,7 +32,6 @@ func linearCurve(rho float64) curve {
 	}
 }
 
-// pureCurve returns the tight curve of an eps-DP mechanism.
 func pureCurve(eps float64) curve {
 	// The curve is log((e^{a eps} + e^{eps - a eps})/(1 + e^eps))/(a-1). Randomised response attains this
 	// curve. The logarithm is log(1 + b) with b = 4 sinh(a eps/2) sinh((a-1) eps/2) e^{eps/2}/(1+e^eps) = 2
@@ -56,7 +54,6 @@ func pureCurve(eps float64) curve {
 	}
 }
 
-// laplaceCurve returns the Rényi curve of Laplace noise, for eps = sensitivity/scale.
 func laplaceCurve(eps float64) curve {
 	// The curve is log(a/(2a-1) e^{(a-1) eps} + (a-1)/(2a-1) e^{-a eps})/(a-1) (Mironov 2017, Proposition 6).
 	// The weights sum to one, so the argument of the logarithm is 1 plus a sum of expm1 terms.
@@ -83,12 +80,13 @@ func laplaceCurve(eps float64) curve {
 	}
 }
 
-// tail returns (e^t - 1 - t)/t by a series for |t| < 0.01.
+// tail returns (e^t - 1 - t)/t. The argument must have |t| < 0.01.
 func tail(t float64) float64 {
 	return t / 2 * (1 + t/3*(1+t/4*(1+t/5*(1+t/6*(1+t/7)))))
 }
 
-// sampledPureCurve returns the curve of an eps-DP mechanism on a Poisson sample under add/remove.
+// sampledPureCurve bounds an eps-DP mechanism on a Poisson sample of rate q. Neighbours differ by one added
+// or removed record.
 func sampledPureCurve(q, eps float64) curve {
 	// The worst mechanism is randomised response. Its two outcomes have likelihood ratios 1+u and 1-v, with u
 	// = q(e^eps - 1) and v = q(1-e^-eps), and masses 1/(1+e^eps) and e^eps/(1+e^eps). The ratio 1+x has mean
@@ -108,8 +106,8 @@ func sampledPureCurve(q, eps float64) curve {
 	}
 }
 
-// boundedRangeCurve returns the curve of an eps-bounded-range mechanism (Durfee, Rogers 2019). For any
-// neighbours, all privacy losses are in some interval [t-eps, t].
+// boundedRangeCurve returns the curve of an eps-bounded-range mechanism (Durfee, Rogers 2019). For any two
+// neighbours, all privacy losses of this mechanism are in one interval [t-eps, t].
 func boundedRangeCurve(eps float64) curve {
 	// The worst pair of distributions has two outcomes. Its moment is ((1-e^{-a eps}) e^{(a-1)t} - (e^-eps -
 	// e^{-a eps}) e^{at})/(1-e^-eps). With phi(x) = log((1-e^-x)/x), the divergence at the worst t is eps +
@@ -175,7 +173,7 @@ func atLeastTiny(divergence float64) float64 {
 
 func infiniteCurve(float64) float64 { return math.Inf(1) }
 
-// excess returns (1+r)^a - 1 - a r for l = log(1+r). The result is never negative for a > 1.
+// excess returns (1+r)^a - 1 - a r, where l = log(1+r).
 func excess(r, l, a float64) float64 {
 	if x := math.Abs(r) * a; x < 3e-3 {
 		return a * (a - 1) / 2 * r * r * (1 + (a-2)/3*r*(1+(a-3)/4*r*(1+(a-4)/5*r*(1+(a-5)/6*r*(1+(a-6)/7*r)))))
@@ -187,7 +185,6 @@ func leastCurve(c, d curve) curve {
 	return func(a float64) float64 { return math.Min(c(a), d(a)) }
 }
 
-// discreteLaplaceCurve returns the exact curve of discrete Laplace noise under an L1 sensitivity.
 func discreteLaplaceCurve(scale float64, sensitivity int64) curve {
 	// The noise has ratio r = e^-t, t = 1/scale, and is shifted by the sensitivity s. The divergence is
 	// convex in the shift and 0 at shift 0. So in the worst case one coordinate has all of the L1
@@ -223,10 +220,9 @@ func discreteLaplaceCurve(scale float64, sensitivity int64) curve {
 	}
 }
 
-// sinhc returns sinh(x)/x for |x| < 0.01 by its series.
+// sinhc returns sinh(x)/x. The argument must have |x| < 0.01.
 func sinhc(x float64) float64 { return 1 + x*x/6*(1+x*x/20*(1+x*x/42)) }
 
-// karyCurve returns the curve of k-ary randomised response under replace-one.
 func karyCurve(eps float64, categories int64) curve {
 	// The curve is log((e^{a eps} + e^{(1-a) eps} + k - 2)/(e^eps + k - 1))/(a-1). As in pureCurve (k = 2),
 	// the numerator minus the denominator is 4 sinh(a eps/2) sinh((a-1) eps/2) e^{eps/2}.
@@ -243,12 +239,14 @@ func karyCurve(eps float64, categories int64) curve {
 }
 
 // maxWithoutReplacement is the largest Rényi order at which sampling without replacement may lower the bound.
+// At larger orders, the bound is the curve of the mechanism without sampling.
 const maxWithoutReplacement = 512
 
 // The moment of integer order a is at most 1 + sum_{j>=2} C(a,j) q^j t_j (Wang, Balle, Kasiviswanathan 2019,
 // Theorem 9). Here q is the sampled fraction, and t_j depends on the mechanism.
 
-// withoutReplacement bounds a mechanism on a random subset of fixed size, under replace-one.
+// withoutReplacement bounds the Rényi divergence of a mechanism on a random subset of fixed size. Neighbours
+// differ in one replaced record.
 type withoutReplacement struct {
 	logq    float64
 	inner   curve

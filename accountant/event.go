@@ -28,20 +28,20 @@ type Event interface {
 
 type row struct {
 	name string // in JSON
-	// mechanism and parameters are templates for printed text. "{field}" stands for a value, and "{^field}"
-	// for a value rounded up. "{discrete}" becomes the word "discrete" or nothing.
+	// mechanism and parameters are templates for printed text. "{field}" stands for the value of a field, and
+	// "{^field}" for this value rounded up. "{discrete}" becomes the word "discrete" or nothing.
 	mechanism, parameters string
 	attained              bool // some mechanism that the event describes attains the dominating pair
 }
 
 const attained, bounded = true, false
 
-// An event may implement these interfaces. A new event type also needs an entry in allEvents.
+// These interfaces are optional for an event. A new event type needs an entry in allEvents.
 type (
 	checked interface{ check() error }
 	curved  interface{ curve() curve }
-	// sampledAs returns inner, additive noise or PureDP, which replaces the event within a sampling event.
-	// With and without sampling, the event costs no more than inner. If same is true, the costs are equal.
+	// sampledAs returns additive noise or PureDP, which replaces the event within a sampling event. With and
+	// without sampling, the event costs no more than the result inner. If same is true, the costs are equal.
 	sampleable interface {
 		sampledAs() (inner Event, same bool)
 	}
@@ -161,7 +161,6 @@ func validTree(e Event, depth int) error {
 	return nil
 }
 
-// check validates the parameters of an event, but not its inner events.
 func check(e Event) error {
 	// The struct tag "in" is the range of a field, or the minimum of an integer. The tag "atleast" names
 	// another field whose value is also a minimum. If a field tagged "alone" is invalid, later fields are not

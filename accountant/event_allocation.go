@@ -191,13 +191,14 @@ func (e BandedMatrix) flatten(t *terms, count int64) {
 	t.flatten(PoissonSampled{e.Probability, Gaussian{e.NoiseMultiplier}}, runs)
 }
 
-// maxAllocationOrder bounds the orders of allocationMoments. At larger orders, or noise multipliers below
-// 1/4, the bound is the cost of one Gaussian step. By convexity, a RandomAllocation with K = 1 costs no more.
+// maxAllocationOrder is the largest order at which allocationMoments is used. At larger orders, or noise
+// multipliers below 1/4, the bound is the cost of one Gaussian step. By convexity, a RandomAllocation with K
+// = 1 costs no more than this step.
 const maxAllocationOrder = 256
 
-// allocationMoments holds log E_Q R^a and log E_Q R^(1-a) at integer orders a, for R = P/Q. Q is the output
-// distribution without a record. P is the distribution with the record in one random step. Both logs are
-// convex in a.
+// allocationMoments holds log E_Q R^a in forward and log E_Q R^(1-a) in reverse, at integer orders a. Q is
+// the output distribution without a record. P is the distribution with this record in one random step. R is
+// the likelihood ratio P/Q. Both logs are convex in a.
 type allocationMoments struct {
 	steps, sigma float64
 	forward      []float64 // at orders 0, 1, ..
@@ -278,7 +279,7 @@ func (m *allocationMoments) log(a int) float64 {
 	return math.Max(m.forward[a], m.reverse[a])
 }
 
-// inverse returns an upper bound of log E_Q R^-b, for the likelihood ratio R = P/Q.
+// inverse returns an upper bound of log E_Q R^-b, for Q and R as in allocationMoments.
 func (m *allocationMoments) inverse(b float64) float64 {
 	// It uses E R^-b = 1/Gamma(b) int e^{bu} f(e^u) du with f(theta) = E e^{-theta R} = (E e^{-(theta/t)
 	// r})^t. In u the integrand is no narrower than 1/sqrt(b). So the trapezoid rule is exact to rounding.

@@ -98,8 +98,8 @@ func holdsGroup(e Event) bool {
 
 const groupInSample = "a group inside a sample would be drawn as one: write the group around the sample"
 
-// dominated replaces an event without a known lower bound on its cost. The event `by` costs at least as much.
-// If alsoCurve is not nil, its curve is another upper bound.
+// dominated replaces an event without a known lower bound on its cost. The event `by` costs at least as much
+// as the replaced event. If alsoCurve is not nil, its curve is another upper bound on this cost.
 type dominated struct{ by, alsoCurve Event }
 
 func (e dominated) row() row {

@@ -43,8 +43,6 @@ func (e Laplace) guarantee() (guarantee, bool) {
 func (e Laplace) sampledAs() (Event, bool) { return e, true }
 func (e Laplace) pair() (pld.Pair, error)  { return pld.Laplace(1 / e.NoiseMultiplier), nil }
 
-// sampledCurve returns the smaller of two curves. The first is valid for every pure mechanism on a
-// Poisson sample. The second is valid for Laplace noise without sampling.
 func (e Laplace) sampledCurve(q float64) curve {
 	return leastCurve(sampledPureCurve(q, mathx.Up(1/e.NoiseMultiplier)), e.curve())
 }
@@ -210,8 +208,7 @@ func (e ExponentialMechanism) group(n int64) (Event, error) {
 	return ExponentialMechanism{mathx.Up(e.Epsilon * float64(n))}, nil
 }
 
-// attained adds the output distributions of two neighbours. The neighbours have the same two candidates, with
-// swapped scores.
+// attained uses two neighbours with the same two candidates and swapped scores.
 func (e ExponentialMechanism) attained(s *pld.Sum, n int64) (dominating bool) {
 	s.AddOdds(e.Epsilon/2, n)
 	return false

@@ -35,7 +35,7 @@ func (e PoissonSampled) flatten(t *terms, count int64) {
 	}
 }
 
-// form returns an event that dominates one run: additive noise or PureDP, on a Poisson sample.
+// form returns an event that dominates one run of the event e: additive noise or PureDP, on a Poisson sample.
 func (e PoissonSampled) form(t *terms) Event {
 	// If e may cost less, the result is wrapped in dominated. Let a pair (P, Q) dominate a mechanism. Then
 	// ((1-q)Q + qP, Q) and the reverse pair dominate the mechanism on a Poisson sample (Zhu, Dong, Wang 2022,
@@ -183,7 +183,8 @@ func (e SampledWithoutReplacement) pair() (pld.Pair, error) {
 	return one.OnFixedSample(e.Probability()), err
 }
 
-// attained adds to s the output distributions of equal records and a neighbour with one different record.
+// attained uses a data set of equal records, and a neighbour with one different record. The sample contains
+// the different record with probability Size/Population.
 func (e SampledWithoutReplacement) attained(s *pld.Sum, n int64) (dominating bool) {
 	inner, same, err := e.inside()
 	if err != nil || !same {
@@ -230,9 +231,10 @@ func (TruncatedPoisson) row() row {
 		"q {probability}, at most {max_batch}", bounded}
 }
 
-// flatten charges PoissonSampled and e.Failure(). Let S be the sample without the differing record. If S has
-// fewer than MaxBatch records, no batch is truncated, with or without this record. For each such S, the cost
-// of PoissonSampled bounds the divergence. By joint convexity, this cost also bounds the mixture over such S.
+// flatten charges PoissonSampled and e.Failure(). Let S be the sample without the record that differs between
+// neighbours. If S has fewer than MaxBatch records, no batch is truncated, with or without this record. For
+// each such S, the cost of PoissonSampled bounds the divergence. By joint convexity, this cost also bounds
+// the mixture over such S.
 func (e TruncatedPoisson) flatten(t *terms, count int64) {
 	if t.rel == ReplaceOne {
 		t.refuse(e, poissonNeedsAddRemove)

@@ -72,8 +72,7 @@ func (e selected) pair() (pld.Pair, error) {
 	return pld.Pair{}, &UnsupportedEventError{e, "a selection has a divergence bound, but no known dominating pair"}
 }
 
-// selection adds leaf to t, count times. If a run of inner can fail, t refuses the selection, because
-// failures of unboundedly many runs add up.
+// selection refuses an event inner that can fail, because failures of unboundedly many runs add up.
 func (t *terms) selection(e Event, leaf selected, inner Event, count int64) {
 	if base := t.alone(inner, 1); len(base.failures.Keys) > 0 {
 		t.refuse(e, "a selection among runs that may fail has no divergence bound")
@@ -96,7 +95,6 @@ func (e selected) base() curve {
 	return t.total()
 }
 
-// curve bounds the Rényi divergence of a selection's released run.
 func (e selected) curve() curve {
 	// The theorems bound the divergence at each order separately. A divergence grows with the order, so the
 	// bounds at larger orders are also valid, and curve returns the least.

@@ -15,7 +15,6 @@ type GNMax struct {
 	Discrete bool    `json:"discrete,omitempty"` // discrete Gaussian noise on integer counts
 }
 
-// votes returns the noisy counts as one Gaussian release.
 func (e GNMax) votes() gaussianVotes {
 	// A moved vote changes two counts by 1, so the L2 norm of the change is sqrt(2).
 	return gaussianVotes{e.Sigma, math.Sqrt2, e.Discrete}
@@ -86,7 +85,8 @@ func (e Threshold) attained(s *pld.Sum, n int64) (dominating bool) {
 	return false
 }
 
-// gaussianVotes is a function of vote counts with Gaussian noise. The function's L2 sensitivity is norm.
+// gaussianVotes is a function of vote counts, released with Gaussian noise. The field norm is the L2
+// sensitivity of this function.
 type gaussianVotes struct {
 	sigma, norm float64
 	discrete    bool
@@ -126,7 +126,6 @@ func (LNMax) row() row {
 	return row{"lnmax", "noisy argmax of votes", "{discrete}Laplace, scale {scale}", bounded}
 }
 
-// noisyCount returns the event of one noisy count.
 func (e LNMax) noisyCount() Event {
 	// LNMax costs two such events, because a moved vote changes two counts, and the argmax is post-processing
 	// of the noisy counts. An integer count that changes by 1 has the losses +-1/Scale of a randomised
@@ -137,7 +136,6 @@ func (e LNMax) noisyCount() Event {
 	return Laplace{e.Scale}
 }
 
-// curve returns the smaller of the curve of two noisy counts and the curve of PureDP{2/Scale}.
 func (e LNMax) curve() curve {
 	both, one := pureCurve(2/e.Scale), curveOf(e.noisyCount())
 	return func(a float64) float64 { return math.Min(both(a), 2*one(a)) }
@@ -154,7 +152,7 @@ func (e LNMax) pairs(s *pld.Sum, n int64) error {
 	return addPairs(s, e.noisyCount(), both)
 }
 
-// attained adds the output distributions of neighbours whose two counts differ by one and are swapped.
+// attained uses neighbours with two classes whose counts differ by one and are swapped.
 func (e LNMax) attained(s *pld.Sum, n int64) (dominating bool) {
 	// The probability that the class with fewer votes wins is (2+1/b) e^{-1/b}/4. With integer noise P[Z1 =
 	// Z2] is tanh(1/2b)^2 (1+r^2)/(1-r^2) with r = e^{-1/b}.
@@ -167,7 +165,7 @@ func (e LNMax) attained(s *pld.Sum, n int64) (dominating bool) {
 	return false
 }
 
-// tieOdds returns log((1+p)/(1-p)) for a tie of probability p = e^logP.
+// tieOdds returns log((1+p)/(1-p)), rounded down, where p = e^logP is the probability of a tie.
 func tieOdds(logP float64) float64 { return 2 * math.Atanh(math.Exp(logP)*(1-1e-14)) }
 
 func normalOdds(a float64) float64 { return mathx.LogNormalCDF(a) - mathx.LogNormalCDF(-a) }
@@ -189,7 +187,6 @@ func (GNSS) row() row {
 		"Gaussian, σ {sigma} × sensitivity, β {beta}, margin {margin} σ", bounded}
 }
 
-// curve returns the Rényi divergence of the values released for neighbours, in the worst case.
 func (e GNSS) curve() curve {
 	// The standard deviation of the second distribution is smaller by the factor e^-Beta. The function values
 	// differ by the smaller S. The margins are proportional to S. In units of S, let c = 1 - a(1-e^{-2 Beta})
@@ -290,12 +287,10 @@ type StableSVT struct {
 	Failures  int64   `json:"failures" in:"1"`  // >= 1
 }
 
-// failure returns the probability that the threshold noise exceeds Threshold, rounded up.
 func (e StableSVT) failure() float64 {
 	return math.Min(1, mathx.Up(math.Exp(-(float64(e.Threshold)+1)/e.B1)*(1+1e-12)))
 }
 
-// epsilon returns the cost of the threshold noise and the refused queries, rounded up.
 func (e StableSVT) epsilon() float64 {
 	return mathx.Up((1/e.B1 + 2*float64(e.Failures)/e.B2) * (1 + 4e-16))
 }

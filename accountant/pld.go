@@ -125,7 +125,6 @@ func (p *PLD) Delta(ctx context.Context, epsilon float64) (Bound, error) {
 	return remembered(ctx, &p.deltas, epsilon, p.delta)
 }
 
-// sums returns a composition for upper bounds, and one or two compositions for lower bounds.
 func (p *PLD) sums() (above *pld.Sum, below []*pld.Sum) {
 	above = new(pld.Sum)
 	for i, e := range p.terms.curves.Keys {

@@ -87,7 +87,6 @@ func pureRho(eps float64) float64 {
 	return eps * math.Tanh(eps/2) * (1 + 1e-15)
 }
 
-// downBy returns noise/g, rounded down but above 0.
 func downBy(noise, g float64) float64 {
 	return math.Max(mathx.Down(noise/g), math.SmallestNonzeroFloat64)
 }

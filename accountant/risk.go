@@ -56,7 +56,8 @@ func (t *Auto) Risk(ctx context.Context) (*Risk, error) {
 
 const rdpRiskPoints = 200
 
-// risk computes delta on a grid of epsilons. Between two points, delta at the smaller epsilon is the bound.
+// risk bounds delta at a grid of epsilons. Delta never grows with epsilon, so between two grid points the
+// delta at the smaller epsilon is a bound.
 func (r *RDP) risk(ctx context.Context) (*Risk, error) {
 	upper, total := make([]float64, rdpRiskPoints), r.terms.total()
 	at := func(i int) float64 { return 16 * math.Pow(float64(i)/rdpRiskPoints, 2) }
@@ -130,8 +131,8 @@ func (r *Risk) Tradeoff(fpr float64) (Interval, error) {
 
 const riskEdge = 50
 
-// tpr returns the TPR for one order of the two output distributions. Order 0 means (P, Q), and order 1 means
-// (Q, P).
+// tpr bounds the largest true positive rate at the false positive rate fpr. The argument `order` is the order
+// of the two output distributions: 0 means (P, Q), and 1 means (Q, P).
 func (r *Risk) tpr(fpr float64, order int) Interval {
 	// The bound is the minimum over g = e^epsilon > 0 of the convex function g fpr + H_g(P, Q). For g < 1
 	// this function is 1 - g (1 - fpr - H_{1/g}(Q, P)).
@@ -187,8 +188,8 @@ func lowest(at func(epsilon float64) riskPoint) riskPoint {
 	return best
 }
 
-// convexBound returns a lower bound on the minimum of a convex function of e^epsilon. The minimum is near
-// best.
+// convexBound returns a lower bound on the minimum of at, which must be convex in e^epsilon. The point best
+// must be near the minimum.
 func convexBound(at func(epsilon float64) riskPoint, best riskPoint, fpr float64) float64 {
 	// It finds a point on each side of best with a value of at least best.Upper. Beyond these points the
 	// function is at least best.Upper, by convexity. Between two adjacent points, the function lies above two

@@ -6,7 +6,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// sampledGaussianCurve returns the curve of Gaussian noise on a Poisson sample under add/remove.
+// sampledGaussianCurve returns the Rényi curve of Gaussian noise on a Poisson sample, for the relation
+// add/remove.
 func sampledGaussianCurve(q, sigma float64) curve {
 	// The curve is log E[(1-q+q e^u)^a]/(a-1), u = (2x-1)/(2 sigma^2), x ~ N(0, sigma^2). The divergence of
 	// the mixture from N(0, sigma^2) is the larger direction (Mironov, Talwar, Zhang 2019). The log moment is
@@ -21,8 +22,7 @@ func sampledGaussianCurve(q, sigma float64) curve {
 	}
 }
 
-// sampledDiscreteGaussianCurve returns the curve of discrete Gaussian noise on a Poisson sample. The
-// argument `sigma` is Sigma/Sensitivity of the event DiscreteGaussian.
+// sampledDiscreteGaussianCurve expects `sigma` to be Sigma/Sensitivity of the event DiscreteGaussian.
 func sampledDiscreteGaussianCurve(q, sigma float64) curve {
 	// At an integer order the moment is a binomial sum of unsampled moments. These equal the moments of
 	// continuous noise (Canonne, Kamath, Steinke 2020). Between integers the log moment is convex. Reflection
@@ -38,7 +38,6 @@ func sampledDiscreteGaussianCurve(q, sigma float64) curve {
 	}
 }
 
-// smallSigma is the sigma below which an upper bound replaces quadrature.
 const smallSigma = 0.04
 
 const maxBinomial = 64
@@ -68,7 +67,8 @@ func newSampledGaussian(q, sigma float64) *sampledGaussian {
 	}
 }
 
-// logMoment returns the log moment at a finite order a > 1, or an upper bound of the log moment.
+// logMoment returns a-1 times the Rényi divergence of order a, or an upper bound. The order must be finite
+// and above 1.
 func (g *sampledGaussian) logMoment(a float64) float64 {
 	if a == math.Trunc(a) && a <= maxBinomial {
 		return g.binomial(int(a))
@@ -86,7 +86,7 @@ func (g *sampledGaussian) logMoment(a float64) float64 {
 // integers.
 func (g *sampledGaussian) betweenIntegers(a float64) float64 { return chord(a, g.binomial) }
 
-// binomial returns the log moment at an integer order n >= 1.
+// binomial returns n-1 times the Rényi divergence of integer order n >= 1.
 func (g *sampledGaussian) binomial(n int) float64 {
 	// The binomial weights sum to one, and the exponent is zero for k = 0, 1. So the moment minus 1 is
 	// sum_{k>=2} C(n,k) (1-q)^{n-k} q^k (e^{k(k-1)/(2 sigma^2)} - 1).
@@ -103,7 +103,8 @@ func (g *sampledGaussian) binomial(n int) float64 {
 	return mathx.LogAddExp(0, mathx.LogSumExp(logs))
 }
 
-// quadrature returns the log of the moment M = E[(1+r)^a] at any real order a.
+// quadrature returns the log of the moment M = E[(1+r)^a] at any real order a. The ratio 1+r is the density
+// of the sampled output divided by the density of the noise.
 func (g *sampledGaussian) quadrature(a float64) float64 {
 	// As E[r] = 0, M - 1 is E[(1+r)^a - 1 - a r]. This integrand is never negative, so M - 1 has full
 	// relative accuracy.
@@ -219,7 +220,7 @@ func (g *sampledGaussian) node(k int) node {
 	return g.compute(k)
 }
 
-// grow computes g.table up to index right. The index left must not change between calls.
+// grow extends g.table to index right. The index left must be the same in all calls for one g.
 func (g *sampledGaussian) grow(left, right int) {
 	if g.table == nil {
 		g.first = left

@@ -15,8 +15,6 @@ import (
 
 type chance = func(counts []int64, label int) float64
 
-// argmaxChance returns the function that computes P[argmax of noisy counts = label]. In a tie, the lowest
-// index wins.
 func argmaxChance(noise rng.Masses, stride int64) chance {
 	// It sums, over all x at which no factor is negligible,
 	//
@@ -58,7 +56,7 @@ func gaussianChance(sigma float64, classes int) (chance, error) {
 	return argmaxChance(rng.NewMasses(noise.LogProb, int64(math.Ceil(9*sigma))+1), stride), nil
 }
 
-// laplaceChance computes the probability of a label under LNMax. If rough is set, the error is at most 1e-2.
+// laplaceChance has an error of at most 1e-2 if rough is set.
 func laplaceChance(scale float64, rough bool) (chance, error) {
 	noise, err := rng.NewDiscreteLaplace(scale)
 	if err != nil {
@@ -104,8 +102,6 @@ func permuteAndFlipChance(scale float64, classes int) chance {
 	}
 }
 
-// thresholdChance returns P[max(counts) + Z >= threshold] as a function of counts, for discrete Gaussian
-// noise Z.
 func thresholdChance(sigma float64, threshold int64) (func(counts []int64) float64, error) {
 	noise, err := rng.NewDiscreteGaussian(sigma)
 	if err != nil {
@@ -120,7 +116,6 @@ func thresholdChance(sigma float64, threshold int64) (func(counts []int64) float
 // The functions below return the probability that one class wins against all rivals under continuous noise,
 // if the count of each rival is lower by x noise scales. For one rival, tests compare with closed forms.
 
-// gaussianAhead returns the integral of phi(z) Phi(z+x)^rivals dz, for GNMax.
 func gaussianAhead(x float64, rivals int) float64 {
 	if rivals == 1 {
 		return math.Erfc(-x/2) / 2
@@ -138,8 +133,8 @@ func gumbelAhead(x float64, rivals int) float64 {
 	return 1 / (1 + float64(rivals)*math.Exp(-x))
 }
 
-// oneSidedAhead returns the integral of (1-u e^-x)^rivals du over [0, 1], a class's chance to win
-// permute-and-flip.
+// oneSidedAhead computes the integral of (1-u e^-x)^rivals du over [0, 1]. Permute-and-flip is the largest
+// count plus exponential noise E, and u = e^-E is uniform.
 func oneSidedAhead(x float64, rivals int) float64 {
 	y, k := math.Exp(-x), float64(rivals+1)
 	if y == 0 {

@@ -79,8 +79,7 @@ func (m *ConfidentGNMax) answer(counts, noise []int64, statistic int64) Answer {
 	return Answer{Label: label, Answered: true}
 }
 
-// testedParameters returns the parameters of a mechanism that tests a threshold. The default sigma1/sigma2 is
-// 150/40 (Papernot et al. 2018).
+// testedParameters sets the default ratio sigma1/sigma2 to 150/40 (Papernot et al. 2018).
 func testedParameters(threshold string) []Parameter {
 	test := noiseParameter("sigma1", "noise of the threshold test")
 	test.Ratio = 150.0 / 40

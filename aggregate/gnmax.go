@@ -57,7 +57,7 @@ func gnmaxDescription() Description {
 // 2^22 classes, their maximum lies between the lowest count and 6 sigmas above the largest count. Ten sigmas
 // outside this range, each term is at most e^-50 of the maximum.
 
-// gaussianReach is how far Law extends beyond the range of the counts, in sigmas.
+// gaussianReach is how far Law extends below the smallest count and above the largest count, in sigmas.
 const gaussianReach = 16
 
 // Law returns the output distribution of one query with discrete Gaussian noise. Time and memory grow with
@@ -138,7 +138,6 @@ func (noise gaussianNoise) cdf(reach int64) latticeCDF {
 	return c
 }
 
-// logAtLeast returns log P[Z >= m] for a noise value Z.
 func logAtLeast(noise *rng.DiscreteGaussian, m int64) float64 {
 	// Term i is exp(-(i^2 + 2 i m)/(2 sigma^2)) times the first term. The terms fall below the last bit
 	// within 9 sigma.

@@ -116,8 +116,7 @@ func (m *InteractiveGNMax) predict(query uint64, h Histogram) (prediction, error
 	return p, nil
 }
 
-// lead returns the largest excess of a count over its prediction. One moved vote changes the lead by at most
-// 1.
+// lead changes by at most 1 if one vote moves.
 func (p prediction) lead(counts []int64) int64 {
 	lead := counts[0] - p.votes[0]
 	for j, n := range counts {

@@ -83,7 +83,6 @@ func newLatticeCDF(reach int64) latticeCDF {
 
 func (c latticeCDF) at(m int64) float64 { return c.logs[m+c.reach] }
 
-// discreteArgmax returns the log probability of each class for integer noise. The lowest index wins a tie.
 func discreteArgmax(counts []int64, noise integerNoise) ([]float64, error) {
 	// discreteArgmax returns log P[i] for counts plus integer noise. It sums over the largest noisy count x:
 	//

@@ -94,13 +94,11 @@ func (noise laplaceNoise) cdf(reach int64) latticeCDF {
 // The log of the integrand changes by at most panelSlope on a panel. Sixteen Gauss-Legendre nodes integrate
 // e^{8x} over [0, 1] to 1e-16.
 
-// Quadrature divides the interval between two counts into panels, with panelNodes nodes in each panel.
 const (
 	panelNodes = 16
 	panelSlope = 8
 )
 
-// laplaceArgmax returns the log probability of each class for continuous Laplace noise of scale b.
 func laplaceArgmax(counts []int64, b float64) ([]float64, error) {
 	// laplaceArgmax returns log P[i] for counts plus continuous Laplace noise of scale b, with
 	//

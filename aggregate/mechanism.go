@@ -48,9 +48,8 @@ type Answer struct {
 // ErrExhausted matches the error of [Session].Ask after a cap is used up.
 var ErrExhausted = errors.New("aggregate: exhausted")
 
-// rule decides single queries. A session must call draw before decide.
 type rule interface {
-	// noise returns the name and parameters that enter the key of the noise.
+	// noise returns the name and the parameters from which the key of the noise is derived.
 	noise() (name string, params []uint64)
 	draw(noise []int64, s *rng.Stream, classes int) []int64 // appends to noise, reads no votes
 	decide(counts, noise []int64) Answer

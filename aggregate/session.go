@@ -27,7 +27,6 @@ type session struct {
 	room sync.Pool // of *noises
 }
 
-// start begins a session. It fails if r charges another event than m.Event().
 func start(m interface{ Event() accountant.Event }, rule rule, r *ledger.Reservation, key rng.Key, queries, answers int) (*session, error) {
 	if key.IsZero() {
 		return nil, errors.New("aggregate: zero Key: make one with NewKey or SeedKey")
@@ -86,7 +85,7 @@ func (s *session) Ask(query uint64, h Histogram) (Answer, error) {
 	return s.answer(query, h, q, n.of(0))
 }
 
-// answer returns the stored answer to a query, or decides the query. The caller must hold the lock.
+// answer must be called with s.mu held.
 func (s *session) answer(query uint64, h Histogram, q question, noise []int64) (Answer, error) {
 	if a, done, err := s.admit(query, h.Classes()); done || err != nil {
 		return a, err
@@ -99,8 +98,7 @@ func (s *session) answer(query uint64, h Histogram, q question, noise []int64) (
 	return a, nil
 }
 
-// admit returns the stored answer of a repeated query, or an error if the session refuses the query. The
-// caller must hold the lock.
+// admit must be called with s.mu held.
 func (s *session) admit(query uint64, classes int) (a Answer, done bool, err error) {
 	if a, done := s.answersGiven.answer(query); done {
 		return a, true, nil
@@ -175,7 +173,7 @@ type noises struct {
 	ids     []uint64 // identifiers of the query drawn last
 }
 
-// spare returns empty buffers for noise. The caller must put the buffers back into the pool s.room.
+// spare returns empty noise buffers. The caller must put the buffers back into the pool s.room.
 func (s *session) spare() *noises {
 	n, _ := s.room.Get().(*noises)
 	if n == nil {
@@ -201,7 +199,6 @@ func (n *noises) of(i int) []int64 {
 
 const fewQueries = 64
 
-// AskBatch implements [Session]. It decides the queries in order, and stops at the first error.
 func (s *session) AskBatch(first uint64, votes []Histogram) ([]Answer, error) {
 	if len(votes) == 0 {
 		return nil, nil

@@ -21,7 +21,7 @@ type ColumnNote struct {
 	Becomes string `json:"becomes"` // "1 feature", "left out: ..."
 }
 
-// With fewer than minJudged public rows, no column is taken for ids or free text.
+// minJudged is the smallest number of public rows with which a column can be taken for ids or free text.
 const minJudged = 20
 
 type columnKind int
@@ -212,7 +212,6 @@ func (n numberForm) parse(cell string) (float64, error) {
 	return float64(t.Unix()) / 86400, nil
 }
 
-// shortDecimal reads a decimal of at most 15 digits, such as -12.50.
 func shortDecimal(cell string) (v float64, short bool) {
 	// The integer of the digits and the power of ten are exact, so the quotient is rounded once.
 	digits := cell

@@ -17,9 +17,6 @@ import (
 type Header string
 
 const (
-	// headerAuto is the default. If Names is given, the first row is not a header. If Label or Unit is a
-	// name and not a number, the first row is a header. If Expect is given, the first row is a header if
-	// it contains a name of Expect. If no rule applies, headerAuto is an error.
 	headerAuto Header = ""
 	HeaderYes  Header = "yes"
 	HeaderNo   Header = "no"
@@ -131,7 +128,7 @@ func nameColumns(names []string) {
 	}
 }
 
-// header reports whether the first row is a header. The result depends only on the options and the first row.
+// header depends only on the options and the first row.
 func (o CSVOptions) header(path string, first []string) (bool, error) {
 	named := func(column string) bool {
 		_, err := strconv.Atoi(column)
@@ -165,8 +162,6 @@ func isMissing(cell string) bool {
 	return false
 }
 
-// findColumn returns the index of the column with a given name. If there is none, the name is read as a
-// number from 1.
 func findColumn(path string, names, public []string, want, role string) (int, error) {
 	at := slices.Index(names, want)
 	if at >= 0 {

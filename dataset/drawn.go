@@ -78,7 +78,7 @@ func (r *Ranges) Draw(weights [][]float64, bins func(rows int) [][]int, rows int
 	return r.draw(weights, bins, rows), nil
 }
 
-// draw returns rows as [Task.Drawn] describes. The rows depend only on r and the arguments.
+// draw returns rows that depend only on r and the arguments (see [Task.Drawn]).
 func (r *Ranges) draw(weights [][]float64, bins func(rows int) [][]int, rows int) *Table {
 	var given [][]int
 	if bins != nil {

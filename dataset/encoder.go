@@ -336,7 +336,6 @@ func (f *encodedColumn) encode(dst []float32, v string) (number float64, err err
 
 func clip(v float64) float32 { return float32(max(-clipAt, min(clipAt, v))) }
 
-// encodedRows holds the features of private rows, without the text of the cells.
 type encodedRows struct {
 	of     *Schema
 	cells  []int       // index of the cell of each encoded column in a row, or -1
@@ -346,7 +345,6 @@ type encodedRows struct {
 
 const blockNumbers = 1 << 16
 
-// encodedRows returns an empty store for features, or nil if the columns of t do not match the schema.
 func (s *Schema) encodedRows(t *Table, features []int) *encodedRows {
 	picked, err := s.align(t)
 	if err != nil {

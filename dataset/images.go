@@ -152,8 +152,7 @@ type idxArray struct {
 	data []byte
 }
 
-// readIDX reads an array from a plain or compressed file. The header may be false, so memory grows only
-// with the bytes that are read.
+// readIDX lets memory grow only with the bytes that are read, because the header may be false.
 func readIDX(r io.Reader, dimensions int) (idxArray, error) {
 	plain, err := unpack.Reader(r)
 	if err != nil {
@@ -186,7 +185,6 @@ func readIDX(r io.Reader, dimensions int) (idxArray, error) {
 	return a, err
 }
 
-// readExactly reads all size bytes of a stream, and returns an error if the stream is shorter or longer.
 func readExactly(r io.Reader, size int) ([]byte, error) {
 	data := make([]byte, 0, min(size, 1<<16))
 	for len(data) < size {

@@ -253,7 +253,8 @@ func (a *array) name(raw []byte) (string, error) {
 
 const ownerNotice = "this message may reveal private rows: show it to the data owner alone"
 
-// forOwner adds ownerNotice to an error about a private file. The error may quote a cell or count rows.
+// forOwner adds ownerNotice to an error about a private file, because the error may quote a cell or count
+// rows.
 func forOwner(err error) error {
 	var path *fs.PathError
 	if err == nil || errors.As(err, &path) || strings.Contains(err.Error(), "owner alone") {
@@ -274,7 +275,7 @@ func forOwner(err error) error {
 	return &marked
 }
 
-// columnsAre describes the columns of a file for an error, without names that may be cells of a private row.
+// columnsAre describes the columns of a file for an error. It omits names that may be cells of a private row.
 func columnsAre(names, public []string) string {
 	has := func(name string) bool { return slices.Contains(names, name) }
 	if slices.ContainsFunc(names, numberForm{}.reads) || len(public) > 0 && !slices.ContainsFunc(public, has) {

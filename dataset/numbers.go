@@ -14,7 +14,7 @@ import (
 
 type rowSource interface {
 	size() (rows, cols int)
-	// each calls visit with every row in order. The row is valid only during the call.
+	// each calls visit with every row in order. The slice `row` is valid only during this call.
 	each(visit func(i int, row []float64) error) error
 	image() Shape
 }

@@ -221,8 +221,8 @@ func (r *Ranges) Ordered() []int {
 	return n
 }
 
-// pick returns the declarations of a table's columns. An undeclared column is an error, because its encoding
-// would depend on private rows.
+// pick returns an error for an undeclared column, because the encoding of this column would depend on private
+// rows.
 func (r *Ranges) pick(t *Table) (*Ranges, error) {
 	if err := noTexts(t.text); err != nil {
 		return nil, err
@@ -257,8 +257,6 @@ func (r *Ranges) pick(t *Table) (*Ranges, error) {
 	return out, nil
 }
 
-// encode returns an encoder that scales numbers to mean 0 and deviation 1. The bins of column j have
-// weights[j], or equal weights if weights is nil.
 func (r *Ranges) encode(weights [][]float64) *Encoder {
 	e := &Encoder{}
 	for j, d := range r.columns {

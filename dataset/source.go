@@ -215,7 +215,7 @@ func (t *Table) readUnits(path string, optional bool) (err error) {
 	return nil
 }
 
-// unitName returns the name of the unit in a cell. The cells 3 and 3.0 are one unit.
+// unitName returns the same name for the cells 3 and 3.0, which are one unit.
 func unitName(cell string) string {
 	whole, zeros, _ := strings.Cut(cell, ".")
 	if digits := strings.TrimPrefix(whole, "-"); digits == "" || strings.Trim(digits, "0123456789") != "" || strings.Trim(zeros, "0") != "" {

@@ -129,8 +129,7 @@ func (t *Table) fill(task *Task, parts [3][]int) (kept [3][]int, err error) {
 	return kept, nil
 }
 
-// splitUnits assigns rows to parts by a hash of key and protocol. So splits by different protocols are
-// independent.
+// splitUnits hashes each key together with the protocol, so splits by different protocols are independent.
 func splitUnits(keys []string, rows []int, p Protocol) (parts [3][]int) {
 	place := newSplit(p)
 	for _, i := range rows {

@@ -314,8 +314,8 @@ func (b *tableBuilder) labelOf(r row) (int, error) {
 	return y, nil
 }
 
-// contentUnit derives a unit name from a row's cells and the number of earlier equal rows. So an added row
-// does not rename others.
+// contentUnit names a row by its cells and the number of earlier equal rows. So an added row does not rename
+// others. Equal rows have the same group.
 func (b *tableBuilder) contentUnit(cells []string) (unit, group string) {
 	raw := b.copies.raw[:0]
 	for _, c := range cells {

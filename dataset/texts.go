@@ -26,7 +26,6 @@ func plainName(path string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(path, ".gz"), ".zst")
 }
 
-// readJSONLines reads a table with a JSON object on each line. All objects must have the same keys.
 func readJSONLines(r io.Reader, path string, opt CSVOptions) (*Table, error) {
 	plain, err := unpack.Reader(r)
 	if err != nil {

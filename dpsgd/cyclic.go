@@ -105,7 +105,8 @@ func bandedCoefficients(bands int) []float64 {
 
 const bandBits = 31
 
-// wholeCoefficients returns bandedCoefficients times 2^bandBits as integers, with norm at most 2^bandBits.
+// wholeCoefficients returns bandedCoefficients times 2^bandBits, as integers. The proof at grid needs a norm
+// of at most 2^bandBits.
 func wholeCoefficients(bands int) []uint64 {
 	real := bandedCoefficients(bands)
 	whole := make([]uint64, bands)
@@ -156,8 +157,6 @@ func newBanded(bands, parameters int) *banded {
 
 func (b *banded) at(step int) []int64 { return b.noise[step%len(b.noise)] }
 
-// before scales the sums of a step, subtracts weighted earlier noise, and rounds down. sums[0] is for
-// parameter `low`.
 func (b *banded) before(sums []int64, low, step int) {
 	copy(b.at(step)[low:], sums)
 	earlier := make([][]int64, 0, len(b.noise))

@@ -163,7 +163,7 @@ func (d Data) validatePacked() error {
 	return nil
 }
 
-// checkModel returns the error of model.Check. For packed data, model.Check receives rows of zeros.
+// checkModel calls model.Check. For packed data, model.Check receives zeros in place of the features.
 func checkModel(model Model, data Data) error {
 	if data.Packed == nil {
 		return model.Check(data)

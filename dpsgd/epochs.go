@@ -23,7 +23,7 @@ func (e epochs) validate(c Config) error {
 
 func (e epochs) probability(Phase) float64 { return float64(e.per) / float64(e.steps) }
 
-// count returns the number of started epochs. A started epoch is charged as a whole.
+// count rounds up, because a started epoch is charged as a whole.
 func (e epochs) count(steps int) int64 {
 	t := int64(e.steps)
 	return (int64(steps) + t - 1) / max(1, t)
@@ -78,9 +78,9 @@ func (b ballsInBins) sampler(_ float64, start, parts, blocks int) sampler {
 	return &epochSampler{epochs: b.epochs, same: true, start: start, blocks: blocks, parts: make([]epochPart, parts)}
 }
 
-// epochSampler draws all batches of an epoch at once. For every record it draws steps, and for each step a
-// random part (block) of the batch. A draw depends only on the key, the epoch and the record's index. So a
-// resumed run draws the same batches, and no record affects the draw of another record.
+// epochSampler draws all batches of an epoch at once. A record's draw depends only on the key, the epoch and
+// the record's index. So a resumed run draws the same batches, and no record affects the draws of other
+// records.
 type epochSampler struct {
 	epochs
 	same   bool // the batches are the same in all epochs
@@ -116,7 +116,6 @@ func (e *epochSampler) draw(dst []pick, part, low, high int, key rng.Key, step i
 	return dst
 }
 
-// plan draws, for each record from low to high-1, the steps of one epoch that use the record.
 func (e *epochSampler) plan(p *epochPart, part, low, high int) {
 	steps := p.key.Derive("bins")
 	if !e.same {
@@ -145,8 +144,8 @@ func (e *epochSampler) plan(p *epochPart, part, low, high int) {
 	}
 }
 
-// words draws uniform integers, each from one 64-bit word of a stream. So the position of a draw in the
-// stream does not depend on earlier draws.
+// words draws uniform integers from a stream. Each draw takes exactly one 64-bit word, so a draw's position
+// in the stream does not depend on earlier draws.
 type words struct {
 	key    rng.Key
 	stream *rng.Stream

@@ -13,24 +13,25 @@ import (
 // Theorem: the release of a step is a Gaussian mechanism with at least the configured noise multiplier. The
 // proof needs two facts. The integer sums of neighbouring data have a Euclidean distance of at most
 // grid.sensitivity. The noise is discrete Gaussian with sigma >= NoiseMultiplier x grid.sensitivity on every
-// coordinate. Notation: P is the number of parameters, and unit is the spacing of the grid. C is the norm of
-// [Clip], and c = C (1 + 2^-20). Let u = 2^-24 and gamma = 64 u/(1 - 64 u).
+// coordinate. Notation: P is the number of parameters, and unit is the spacing of the grid. Let q be the
+// probability that a record is in the batch. C is the norm of [Clip], and c = C (1 + 2^-20). Let u = 2^-24
+// and gamma = 64 u/(1 - 64 u).
 //
-// Coupling. Every record of the batch joins one of B blocks by its own uniform draw. Couple the runs on D and
-// on D plus record r: every other record has the same batches and blocks in both runs. The coupling exists
-// because B depends only on the public number of records. All blocks except the block of r then hold the same
-// records in the same order. These blocks give the same integers, because the sum of AddClipped does not
-// depend on the indices of the rows (obligation 1 of Worker). So the release is a mixture over the coupled
-// draws. With probability q, record r shifts the sum by a vector of bounded norm. With probability 1 - q, the
-// sum stays the same. Blocks by position in the data would break the proof. Removing a record would then move
-// all later records and change the rounding of every block.
+// Coupling. Every record of the batch joins one of B blocks by its own uniform draw. Couple the runs on data
+// D and on D plus record r: every other record has the same batches and blocks in both runs. The coupling
+// exists because B depends only on the public number of records. All blocks except the block of r then hold
+// the same records in the same order. These blocks give the same integers. The reason is that the sum of
+// AddClipped does not depend on the indices of the rows (obligation 1 of Worker). So the release is a mixture
+// over the coupled draws. With probability q, record r shifts the sum by a vector whose norm the next section
+// bounds. With probability 1 - q, the sum stays the same. Blocks by position in the data would break the
+// proof. Removing a record would then move all later records and change the rounding of every block.
 //
 // One block. Let L = grouping.limit and R = grouping.rows. A block is small if it has at most L records. A
 // small block is split into at most s = ceil(L/R) pieces, each of at most R records. Each piece is summed in
-// single precision, with an error of norm at most gamma c for each record (obligation 3). The sum of a piece
-// is rounded to the grid, each coordinate by at most 1/2. The records of a larger block are rounded to the
-// grid one by one, and integers add exactly. So the integer sums of the block of r have at most this
-// distance, in units:
+// single precision, with an error of norm at most gamma c for each record (obligation 3 of Worker). The sum
+// of a piece is rounded to the grid, each coordinate by at most 1/2. The records of a larger block are
+// rounded to the grid one by one, and integers add exactly. So the integer sums of the block of r have at
+// most this distance, in units:
 //
 //	both runs small:   c/unit (1 + 2 gamma L) + s sqrt(P)
 //	one run small:     c/unit (1 + gamma L) + (s+L+1)/2 sqrt(P)
@@ -44,10 +45,10 @@ import (
 // Noise. Let N_v be the noise distribution shifted by the integer vector v. At integer orders a, the Rényi
 // divergence of N_v and N_0 is a |v|^2/(2 sigma^2), as for the continuous Gaussian. Under N_0, the k-th power
 // of N_v/N_0 has expectation exp(k(k-1)|v|^2/(2 sigma^2)). The reason is that sums of Gaussian weights around
-// two lattice points are equal (Canonne, Kamath, Steinke 2020). The likelihood ratio of a sampled step is 1 -
-// q + q N_v/N_0. Integer powers of this ratio are sums of powers of N_v/N_0. So the moments of integer order
-// equal the moments of the continuous sampled Gaussian. For other orders, and for exchanged data sets, the
-// moment is a sum over the lattice. Compare the sum with the integral of the summand. Poisson summation
+// two lattice points are equal (Canonne, Kamath, Steinke 2020). The likelihood ratio of a sampled step is
+// (1-q) + q N_v/N_0. Integer powers of this ratio are sums of powers of N_v/N_0. So the moments of integer
+// order equal the moments of the continuous sampled Gaussian. For other orders, and for exchanged data sets,
+// the moment is a sum over the lattice. Compare the sum with the integral of the summand. Poisson summation
 // bounds the relative difference, with the contour moved to the nearest complex zero of the likelihood ratio.
 // This difference is below P exp(-min(1, NoiseMultiplier) sigma), where sigma >= 2^32.
 //
@@ -63,14 +64,15 @@ import (
 // has the largest integral for any A and B.
 //
 // Correlated noise. Let b be the number of bands. Let v be the change of a step's sum by a record. The record
-// changes the integers y (see banded) of this step and of the next b-1 steps. The change is the outer product
-// of v and a column of the Toeplitz matrix (see bandedCoefficients). The column has norm at most one, so the
-// change has norm at most |v|. Rounding down adds less than one to each of bP coordinates, and less than
-// sqrt(bP) to the norm. A record can join only every b-th step. So the spans of b steps that a record changes
-// are disjoint. Each span is one sampled release with bP coordinates. Contributions of other records, and
-// rounding errors, may depend on earlier coordinates. The bound on the norm holds for all values of the
-// earlier coordinates. A shift that depends on earlier coordinates is a bijection of the lattice. So replace
-// sums by integrals as above, and start with the last coordinate.
+// changes the integers before noise (floor(...) at type banded) of this step and of the next b-1 steps. The
+// change is the outer product of v and a column of the Toeplitz matrix (see bandedCoefficients). The column
+// has norm at most one, so the change has norm at most |v|. Rounding down adds less than one to each of bP
+// coordinates, and less than sqrt(bP) to the norm. A record can join only every b-th step. So the spans of b
+// steps that a record changes are disjoint. Each span is one sampled release with bP coordinates.
+// Contributions of other records, and rounding errors, may depend on earlier coordinates. The bound on the
+// norm holds for all values of the earlier coordinates. A shift that depends on earlier coordinates is a
+// bijection of the lattice. So replace sums by integrals as in the section Noise, and start with the last
+// coordinate.
 //
 // The unit is proportional to the clip norm, so sigma does not depend on the clip norm.
 type grid struct {
@@ -100,8 +102,8 @@ const (
 	unit24                   = 0x1p-24
 )
 
-// newGrid returns the grid for clipped gradients of norm at most clip. The argument `floors` is the number of
-// correlated steps (bands), or 0 for independent noise.
+// newGrid returns the grid for gradients clipped to norm `clip`. The argument `floors` is the number of bands
+// of correlated noise, or 0 for independent noise.
 func newGrid(noiseMultiplier, clip float64, parameters, records, floors int) (grid, error) {
 	const (
 		gamma = 64 * unit24 / (1 - 64*unit24)
@@ -169,7 +171,7 @@ func LatticeCovered(event accountant.Event, failure float64, draws int) bool {
 	return err == nil && failure <= 0.5 && 4*LatticeDelta(draws, bound.Upper) <= failure
 }
 
-// roundDown24 keeps the 24 leading bits of v, so that products with float32 are exact.
+// roundDown24 keeps the 24 leading bits of v, so that a product with a float32 is exact in float64.
 func roundDown24(v float64) float64 {
 	return math.Float64frombits(math.Float64bits(v) &^ (1<<29 - 1))
 }

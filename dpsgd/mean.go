@@ -22,7 +22,7 @@ func groupsOf(m Model) []int {
 //     2^-30. The relative rounding error of an element of the contribution is at most 2^-24.
 //   - Obligation 3: a contribution passes through at most 32 additions within a run, and 8 additions of runs.
 
-// meanWorker clips the mean of several gradients, either of an image's views or of a unit's rows.
+// meanWorker clips one gradient per record: the mean over an image's views or over a unit's rows.
 type meanWorker struct {
 	inner    Worker
 	groups   []int

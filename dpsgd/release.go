@@ -55,8 +55,8 @@ type setting struct {
 	countMultiplier float64
 }
 
-// jointMultiplier returns the noise multiplier (a^-2 + b^-2)^-1/2 of two releases on one sample, rounded down
-// (Andrew et al. 2021, Theorem 1).
+// jointMultiplier returns the noise multiplier of two releases on one sample, with noise multipliers a and b.
+// The result is (a^-2 + b^-2)^-1/2, rounded down (Andrew et al. 2021, Theorem 1).
 func jointMultiplier(a, b float64) float64 {
 	low, high := min(a, b), max(a, b)
 	ratio := low / high
@@ -175,7 +175,6 @@ func (r *release) sumBatch(ctx context.Context) (Tally, error) {
 	return tally, nil
 }
 
-// noiseKey derives the key of a step's noise from the secret key, the step and the sum without noise.
 func (r *release) noiseKey(step uint64) rng.Key {
 	// Equal sums get equal noise, and different sums get different noise. Sums of a repeated step may differ
 	// between processors or versions, or if a Worker does not match its Fingerprint. If the noise depended

@@ -48,7 +48,6 @@ type Sampling struct {
 
 type scheme interface {
 	validate(c Config) error
-	// probability returns the probability that a record is in a given batch of the phase.
 	probability(p Phase) float64
 	event(p Phase, steps int, noise accountant.Gaussian) accountant.Event
 	sampler(probability float64, start, parts, blocks int) sampler
@@ -139,8 +138,7 @@ type pick struct{ row, block int }
 
 const drawLength = 1 << 13
 
-// newBatcher returns a batcher for the phase that begins at step start. The argument `blocks` must depend on
-// public values only.
+// newBatcher needs a number of blocks that depends on public values only (see the proof at grid).
 func newBatcher(s Sampling, probability float64, start, records, blocks int) *batcher {
 	parts := (records + drawLength - 1) / drawLength
 	return &batcher{

@@ -23,7 +23,6 @@ func spans(workers, n int, f func(worker, i, low, high int)) {
 // With noise, each goroutine sums integers, and the sums of the goroutines are added. Without noise there is
 // a fixed number of float64 sums (lanes), so that the order of additions does not depend on the goroutines.
 
-// summer computes the sum of the clipped gradients of a batch.
 type summer struct {
 	data    Data
 	group   grouping
@@ -69,8 +68,8 @@ func newSummer(model Model, data Data, integers, workers int) *summer {
 	return s
 }
 
-// add sums the clipped gradients of the batch, in multiples of 1/perUnit. A gradient above its clip norm is
-// an error.
+// add sums the clipped gradients of the batch. With noise, the sums are integers in units of 1/perUnit. With
+// noise, add fails if a sum of n gradients has a norm above n clip norms.
 func (s *summer) add(ctx context.Context, batch *batcher, clip Clip, perUnit float64) (Tally, error) {
 	for _, w := range s.workers {
 		w.busy, w.full = false, false
@@ -155,7 +154,7 @@ func (w *summingWorker) addBlock(s *summer, batch *batcher, block int, clip Clip
 	return tally
 }
 
-// fold adds w.sum to w.ints and returns the squared norm of w.sum.
+// fold moves w.sum to w.ints, in units of 1/perUnit, and returns the squared norm of w.sum.
 func (w *summingWorker) fold(perUnit float64) (square float64) {
 	n := len(w.sum)
 	if w.full {

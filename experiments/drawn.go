@@ -116,7 +116,6 @@ func (c point) compareDrawn(ctx context.Context, seed int) (rows []Row, diagnost
 	return compareOnce(ctx, cfg, p, seed)
 }
 
-// openCharged opens a method's ledger. Before any draw, it charges the method and the pool's noisy counts.
 func (c point) openCharged(ctx context.Context, method string, seed int, counts []run.Stage) (*paid, error) {
 	e, err := c.methodEvent(ctx, method)
 	if err != nil {

@@ -27,8 +27,7 @@ type paid struct {
 	labels release // set before they are released
 }
 
-// open opens the ledger of one method and seed, and charges the labels. If counts has stages, open also
-// charges the counts of the pool.
+// open opens the ledger of one method and seed. It charges the labels and the pool counts in `counts`.
 func (c point) open(ctx context.Context, method string, seed int, bound []byte, e accountant.Event, counts []run.Stage) (*paid, error) {
 	// The argument bound holds all inputs of the labels except the data. The name of the run is a
 	// pseudorandom function of the data and of bound under the secret key. So a repeated run is not charged

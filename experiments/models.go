@@ -170,7 +170,6 @@ func majority(labels []int, classes int) int {
 // better. With many columns and classes, the smallest penalty overfits, and the result would understate the
 // accuracy without privacy.
 
-// penalised is a logistic regression with a penalty chosen on held-out rows.
 type penalised struct {
 	units []string // of the rows; all rows of a unit are held out together
 }

@@ -150,8 +150,7 @@ func runVote(ctx context.Context, c point, p prepared, v poll, method string, se
 
 func (r *Row) doubt(words string) { r.Note = strings.TrimPrefix(r.Note+"; "+words, "; ") }
 
-// release answers the queries of v by m. The key depends on the votes and the target epsilon, so different
-// runs never share noise.
+// release derives the noise key from the votes and the target epsilon, so different runs never share noise.
 func (c point) release(ctx context.Context, m votingPlan, v poll, method string, seed int) ([]aggregate.Answer, error) {
 	hash := v.votes.Hash()
 	var answers []aggregate.Answer
@@ -192,7 +191,6 @@ func (c point) ask(session aggregate.Session, v poll, out io.Writer) ([]aggregat
 	return answers, file.Write(out, table.CSV)
 }
 
-// voteCurve trains students on the labels of the first 1/4, 1/2 and 3/4 of the charged queries.
 func (c point) voteCurve(ctx context.Context, p prepared, m votingPlan, v poll, answers []aggregate.Answer, row Row) ([]Point, error) {
 	// The epsilon of a point is the worst-case cost of the point's queries. The last point has the cost of
 	// all queries. The curve is post-processing of released labels.

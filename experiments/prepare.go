@@ -79,7 +79,6 @@ func prepare(ctx context.Context, c Config, points func(context.Context) ([]poin
 	return p, err
 }
 
-// projects reports whether the votes use features that are projected to fewer dimensions.
 func (c Config) projects() bool {
 	// Projections save 95 % of the time and memory of pknn and kernel ridge. On the development split of
 	// MNIST, they make labels 0.3 to 1.8 percentage points more accurate (epsilon 2, one seed).
@@ -93,7 +92,6 @@ func (c Config) votedColumns() int {
 	return c.dimensions()
 }
 
-// voted names the features that the votes use.
 func (c Config) voted() string {
 	if c.projects() {
 		return c.Features + " in the directions of the pool"
@@ -193,8 +191,6 @@ func chooseQueries(ctx context.Context, c point, p prepared, key rng.Key) ([]int
 
 const studentName = "cross-validated on released labels"
 
-// score trains a student on labels of pool rows, writes the results to row, and returns the accuracy. A
-// repeated run gives the same result.
 func (c point) score(ctx context.Context, p prepared, labels []int, row *Row, seed int) (float64, error) {
 	rnd := rand.New(c.Key.Derive("student", uint64(seed)).DeriveBytes("method", []byte(row.Method)).Stream())
 	choice, err := p.public.Fit(ctx, labels, p.classes, rnd)

@@ -183,7 +183,8 @@ func (x *extraction) run(ctx context.Context, out rows) error {
 	return nil
 }
 
-// key hashes kind, the images, the extractor's name, and the extractor's features of fixed test images.
+// key also hashes the extractor's features of fixed test images, so that a changed extractor gets another
+// key.
 func (x *extraction) key(ctx context.Context, kind string) ([sha256.Size]byte, error) {
 	if x.keyed != nil {
 		return *x.keyed, nil

@@ -122,7 +122,6 @@ func (c Cache) dir() (string, error) {
 	return dir, nil
 }
 
-// cacheFile is a file of pieces. A piece has up to 256 rows, and ends with two check sums.
 type cacheFile struct{ key [sha256.Size]byte }
 
 const (

@@ -97,7 +97,6 @@ func newStraightener(shape dataset.Shape) *straightener {
 func (s *straightener) left() int   { return s.shape.Cols + 1 }
 func (s *straightener) stride() int { return s.left() + 2*s.shape.Cols + 1 }
 
-// deskew straightens the strokes of an image by its moments.
 func (s *straightener) deskew(dst, img []float32) {
 	// deskew computes out(x, y) = img(cx + (x-X) + a (y-Y), cy + (y-Y)) by bilinear interpolation, where a =
 	// mu11/mu02 and (X, Y) is the middle pixel. It copies the image if the mass is 0 or mu02 is near 0.

@@ -146,7 +146,6 @@ func (s Standardize) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	})
 }
 
-// toNorm scales v such that |v| = length. A vector of norm below 1e-12 becomes 0.
 func toNorm(v []float32, length float64) {
 	norm := math.Sqrt(kernel.SquaredNorm(v))
 	if norm < 1e-12 {

@@ -13,7 +13,8 @@ import (
 // e. K makes the mean of psi zero. The low-pass filter is a round Gaussian with standard deviation 1.6. All
 // filters are summed over five periods in both directions.
 
-// These constants define the filters of the 2-D scattering transform of Kymatio 0.3.
+// These constants define the filters of the 2-D scattering transform of Kymatio 0.3. Like Kymatio, `circle`
+// rounds pi to 3.1415.
 const (
 	scales   = 2
 	angles   = 8
@@ -196,7 +197,6 @@ func (w wave) weight(n int) float64 {
 // mirror images, so this pair has two entries. The weights of sines are negated, such that the difference is
 // C + S. If sum and difference have the same destination, it holds the difference.
 
-// bank holds the wavelet filters of one scale at all eight angles.
 type bank [len(anglePairs)][]*kernel.Groups
 
 var anglePairs = [angles / 2][2]int{{0, 6}, {1, 5}, {2, 4}, {3, 7}}

@@ -23,7 +23,8 @@ func bernoulliRatio(s *Stream, p, q uint64) bool {
 // [frac, frac+slack].
 type exponent struct{ whole, frac, slack uint64 }
 
-// bernoulliExp returns true with probability exp(-x). The function exact returns p and q with p/q = x.
+// bernoulliExp returns true with probability exp(-p/q), where exact returns p and q. The argument x encloses
+// p/q.
 func bernoulliExp(s *Stream, x exponent, exact func() (p, q *big.Int)) bool {
 	// It runs Algorithm 1 (see bernoulliRatio) in 64-bit words on the enclosure of x. If the enclosure does
 	// not decide, the loop continues with the exact fraction p/q = x.
@@ -37,8 +38,8 @@ func bernoulliExp(s *Stream, x exponent, exact func() (p, q *big.Int)) bool {
 	return bernoulliExpFrom(s, s.Uint64(), x, exact)
 }
 
-// bernoulliExpFrom continues bernoulliExp with the fractional part of x. The first random word, u, is already
-// drawn.
+// bernoulliExpFrom runs the loop of bernoulliExp for the fractional part of x. The first random word, u, is
+// already drawn.
 func bernoulliExpFrom(s *Stream, u uint64, x exponent, exact func() (p, q *big.Int)) bool {
 	for k := uint64(1); ; k++ {
 		hi, lo := bits.Mul64(k, u)
@@ -54,7 +55,6 @@ func bernoulliExpFrom(s *Stream, u uint64, x exponent, exact func() (p, q *big.I
 	}
 }
 
-// bernoulliExpBig returns the result of bernoulliExp for x = p/q, in exact arithmetic.
 func bernoulliExpBig(s *Stream, exact func() (p, q *big.Int)) bool {
 	p, q := exact()
 	for ; p.Cmp(q) >= 0; p.Sub(p, q) {
@@ -84,7 +84,6 @@ func resumeBernoulliExp(s *Stream, p, q *big.Int, k, u uint64) bool {
 
 const inverseE = 6786177901268885274
 
-// bernoulliExp1 returns true with probability exp(-1).
 func bernoulliExp1(s *Stream) bool {
 	// One word decides unless it is floor(2^64 exp(-1)).
 	u := s.Uint64()

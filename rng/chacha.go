@@ -16,7 +16,7 @@ import (
 // With AVX2 or AVX-512, assembly computes eight or sixteen blocks at a time. Otherwise the standard library
 // computes the words.
 
-// source is the generator ChaCha8Rand (C2SP). It gives the same words as [rand.ChaCha8].
+// source implements ChaCha8Rand (C2SP) and gives the same words as [rand.ChaCha8].
 type source struct {
 	words   [chunkWords]uint64
 	at, end uint // words[at:end] are unread

@@ -40,7 +40,7 @@ func expNeg(p, q *big.Int, prec uint) interval {
 	return x
 }
 
-// quoUp sets z to x/y rounded up, for x >= 0 and y > 0. The arguments z and x may be the same pointer.
+// quoUp sets z to x/y rounded up, for x >= 0 and y > 0.
 func quoUp(z, x, y *big.Int) *big.Int {
 	var rest big.Int
 	if z.QuoRem(x, y, &rest); rest.Sign() > 0 {
@@ -126,7 +126,7 @@ func gaussianWeights(q *big.Int, work, stop uint, round func(*big.Int) *big.Int)
 	}
 }
 
-// geometric is the law P[X >= m] = exp(-m 2^shift/num).
+// geometric is the distribution of an integer X >= 0 with P[X >= m] = exp(-m 2^shift/num).
 type geometric struct {
 	num   uint64
 	shift uint
@@ -144,7 +144,6 @@ func (l geometric) tails(prec uint) (tails []interval) {
 	return append(tails, interval{new(big.Int), rshUp(x.hi, guard)})
 }
 
-// coin is the Bernoulli law with mean exp(-1).
 type coin struct{}
 
 func (coin) tails(prec uint) []interval {

@@ -117,7 +117,6 @@ func (d *DiscreteGaussian) Fill(dst []int64, s *Stream) {
 
 const leastQuick = 16
 
-// fill fills the front of dst and returns the rest. The rest has fewer than leastQuick values.
 func (d *DiscreteGaussian) fill(on path, dst []int64, s *Stream) []int64 {
 	t := d.cells.table()
 	var decided quickValues
@@ -162,8 +161,8 @@ whole:
 	return dst
 }
 
-// settleFour is the method decide for w = words[0], but faster. If accepted and rejected are both false, call
-// decide.
+// settleFour computes the result of decide for w = words[0], but faster. If accepted and rejected are both
+// false, the caller must call decide.
 func (d *DiscreteGaussian) settleFour(t *table, words *[4]uint64) (y int64, accepted, rejected bool) {
 	w := words[0]
 	_, quick := d.quick(t, w)
@@ -182,7 +181,6 @@ func (d *DiscreteGaussian) settleFour(t *table, words *[4]uint64) (y int64, acce
 	return y, v >= top, v < g.frac && words[3] > top/2 // the second trial fails, as 2 words[3] >= top
 }
 
-// decide computes one value from w and further words of s, and returns false if the value is rejected.
 func (d *DiscreteGaussian) decide(s *Stream, t *table, w uint64) (y int64, ok bool) {
 	m, ok := d.quick(t, w)
 	if !ok {
@@ -270,7 +268,6 @@ func signed(m, bit uint64) (y int64, ok bool) {
 	return int64((m ^ -bit) + bit), m|(bit^1) != 0
 }
 
-// accept draws whether rejection sampling accepts the candidate 2^fine x + j (see [DiscreteGaussian.Fill]).
 func (d *DiscreteGaussian) accept(s *Stream, x, j, v uint64) bool {
 	// The word v begins the first trial. It is not used if x is too large for 64-bit arithmetic, and quick
 	// decides no such x. So v is independent of earlier decisions.

@@ -14,7 +14,7 @@ import (
 // T <= e + slack. If u < e, then U < T. If u >= e + slack, then U >= T. In all other cases, less than one of
 // 2^50 draws, extend decides exactly. So the distribution is exact. Mostly the first 13 bits decide.
 
-// inversion samples X by comparing one uniform real U with the tails of the distribution of X.
+// inversion samples an integer X >= 0. It compares one uniform real U with the tails P[X >= m].
 type inversion struct {
 	law  law
 	made atomic.Pointer[table]

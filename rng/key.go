@@ -29,7 +29,6 @@ func seal(bytes [sha256.Size]byte) *sealed { return &sealed{bytes: &bytes} }
 
 const redacted = "rng.Key(redacted)"
 
-// domainIDs starts the HMAC inputs of Derive, and domainBytes the HMAC inputs of DeriveBytes.
 const (
 	domainIDs   = 1
 	domainBytes = 2

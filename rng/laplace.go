@@ -7,7 +7,8 @@ import (
 	"math/bits"
 )
 
-// Scales must be in [minScale, maxScale]. Larger scales could overflow sums in int64.
+// The scale or sigma of discrete noise must be in [minScale, maxScale]. Larger scales could overflow sums in
+// int64.
 const (
 	minScale = 0x1p-10
 	maxScale = 0x1p40
@@ -65,7 +66,6 @@ func (d *DiscreteLaplace) Geometric(s *Stream) int64 {
 	return int64(g)
 }
 
-// geometric draws a geometric value and an independent fair bit.
 func (d *DiscreteLaplace) geometric(s *Stream) (g, bit uint64) {
 	//	s = scale/2^fine
 	//	X by inversion of P[X >= m] = exp(-m/s)

@@ -6,7 +6,8 @@ import (
 	"sort"
 )
 
-// maxLargestSigma is the largest Sigma for [DiscreteGaussian.Largest]. Its table has about 20 Sigma entries.
+// maxLargestSigma is the largest Sigma for [DiscreteGaussian.Largest], whose table has about 20 Sigma
+// entries.
 const maxLargestSigma = 1 << 12
 
 // Largest returns the maximum of n independent samples, and the index of the first maximum. n must be in [1,
@@ -60,7 +61,7 @@ func exponentialReal(src interface{ Uint64() uint64 }, digit uint) (whole uint64
 	}
 }
 
-// less reports whether x < y. The field digit of x and y must be equal.
+// less reports whether x < y. The fields x.digit and y.digit must be equal.
 func (x *lazy) less(y *lazy) bool {
 	for {
 		for x.bits < max(y.bits, 1) {
@@ -85,7 +86,6 @@ type logs struct {
 	places uint
 }
 
-// extremes returns the cached result of logs(64).
 func (d *DiscreteGaussian) extremes() *logs {
 	t := d.largest.Load()
 	if t == nil {

@@ -118,7 +118,7 @@ func (f File) agrees(is ledger.Config) error {
 		Why: "a ledger keeps the budget, the unit and the other settings with which it was created", Fix: fix}
 }
 
-// traces returns the files beside the ledger. Such a file proves that the ledger existed.
+// traces returns the existing files beside the ledger. Each such file proves that the ledger existed.
 func (f File) traces() ([]string, error) {
 	keys, err := Keys(f.Path)
 	if err != nil {
@@ -184,7 +184,6 @@ func (f File) Open(ctx context.Context, account ledger.Config) (*Book, error) {
 	return b, nil
 }
 
-// accept returns an error for a ledger that must not be used. Open calls accept before writing.
 func (b *Book) accept(s ledger.State) error {
 	f := b.file
 	if s.Lines == 0 {
@@ -225,7 +224,6 @@ func (b *Book) accept(s ledger.State) error {
 	return nil
 }
 
-// begin creates the secret and the head of an accepted ledger, if these files are missing.
 func (b *Book) begin(known Heads) error {
 	f := b.file
 	for _, path := range []string{HeadFile(f.Path), IDFile(f.Path)} { // remains of killed processes; this process holds the ledger
@@ -278,8 +276,6 @@ func Key(path string) (rng.Key, error) {
 	return key, keyfile.Write(path, key)
 }
 
-// secret returns the key in the ledger's IDFile. If `used` is true, the file must exist. Otherwise, secret
-// creates a missing file.
 func (b *Book) secret(used bool) (rng.Key, error) {
 	path := IDFile(b.file.Path)
 	if !used {

@@ -132,7 +132,8 @@ func OpenFolder(ctx context.Context, path string, id Identity, newKey func() (rn
 	return f, nil
 }
 
-// openRun returns the key of the run in a locked folder, or starts a new run. A finished run has a zero key.
+// openRun returns the key of a new or resumed run, and a zero key for a finished run. The caller must have
+// locked the folder.
 func openRun(path string, id Identity, newKey func() (rng.Key, error)) (key rng.Key, err error) {
 	folder := results.Folder(path)
 	config, keyFile := folder.Config(), folder.Private(keyName)

@@ -139,8 +139,7 @@ func (h *Heads) Of(id string) ([]ledger.Head, error) {
 	return []ledger.Head{h.Beside, h.Mark, h.Given}, nil
 }
 
-// keep writes HeadFile. For a shared ledger, keep also writes a second copy. If writing the copy fails, keep
-// only warns.
+// keep only warns if the second copy of a shared ledger's head cannot be written.
 func (b *Book) keep() error {
 	head := b.Ledger.Head()
 	if err := durable.WriteBytes(HeadFile(b.file.Path), 0o600, formatHead(head)); err != nil {

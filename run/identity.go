@@ -58,7 +58,6 @@ func (id identity) encode() (string, error) {
 	return string(text), nil
 }
 
-// tag returns 16 hexadecimal digits of a hash of all fields except Key and Command.
 func (id identity) tag() (string, error) {
 	id.Key, id.Command = "", ""
 	text, err := id.encode()
@@ -66,7 +65,6 @@ func (id identity) tag() (string, error) {
 	return hex.EncodeToString(sum[:8]), err
 }
 
-// parseIdentity parses the name of a run. If the name is not an identity, ok is false.
 func parseIdentity(name string) (id identity, ok bool, err error) {
 	if !strings.HasPrefix(name, `{"run":`) {
 		return id, false, nil
@@ -146,8 +144,8 @@ func (r *Recorded) Read(settings any) error {
 	return nil
 }
 
-// inputsName returns a keyed hash of the private inputs. The key prevents readers of the ledger from
-// confirming a guess.
+// inputsName returns a keyed hash of the private inputs, so that readers of the ledger cannot confirm a
+// guess.
 func inputsName(secret rng.Key, kind string, inputs []byte) (string, error) {
 	return nameOfKey(secret.DeriveBytes(kind, inputs))
 }

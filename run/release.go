@@ -30,8 +30,7 @@ type charged struct {
 	hasKey       bool
 }
 
-// charge writes the key to disk and then reserves all events of the run in one batch. A recorded run gets its
-// old reservations.
+// charge writes the key to disk before it reserves all events of the run in one batch.
 func (s *Session) charge(ctx context.Context) (err error) {
 	var c charged
 	for _, stage := range s.run.Stages {
@@ -146,7 +145,7 @@ func (s *Session) leave(ctx context.Context, stage Stage, c charged, done *Done)
 	return err
 }
 
-// draw draws the outcome of a stage, commits the hash, writes the file and returns the hash.
+// draw commits the hash of a stage's outcome to the ledger before the outcome's file gets its name.
 func (s *Session) draw(ctx context.Context, stage Stage, c charged) (sum [sha256.Size]byte, err error) {
 	release := func(out io.Writer) error {
 		hash := sha256.New()

@@ -85,7 +85,6 @@ func (s sample) sensitivityWithin(k int) (most float64) {
 	return most
 }
 
-// smoothSensitivity returns the beta-smooth sensitivity of the median.
 func (s sample) smoothSensitivity(beta float64) (most float64) {
 	// The result S is the least bound on the local sensitivity such that the values of S on neighbours differ
 	// by a factor of at most e^beta:
@@ -216,7 +215,6 @@ func gridFor(size float64, bits int) grid {
 	return grid{math.Ldexp(1, exponent-1-bits)}
 }
 
-// round returns x/unit, rounded to the nearest integer and clamped to [-2^52, 2^52]. NaN becomes 0.
 func (g grid) round(x float64) int64 {
 	if math.IsNaN(x) {
 		return 0

@@ -79,7 +79,7 @@ func NewMStab(cfg MStabConfig) (*MStab, error) {
 	return m, err
 }
 
-// useLaplace sets the least threshold T with P[noise > T] = r^(T+1)/(1+r) <= Delta, where r = e^(-1/scale).
+// useLaplace sets the least threshold T >= 0 with P[noise > T] <= Delta.
 func (m *MStab) useLaplace() (err error) {
 	m.laplace, err = rng.NewDiscreteLaplace(atLeastInverse(m.cfg.Epsilon))
 	if err != nil {

@@ -19,8 +19,8 @@ type Answer[T any] struct {
 // ErrExhausted matches the error of Session.Ask after all charged queries were asked.
 var ErrExhausted = errors.New("stability: exhausted")
 
-// begin starts the use of r and returns the key of r's ledger entry. These keys differ, so different charges
-// have different noise.
+// begin starts the use of r and returns a key for r's ledger entry. Different entries have different keys, so
+// different charges have different noise.
 func begin(event accountant.Event, use ledger.Use, r *ledger.Reservation, key rng.Key) (rng.Key, error) {
 	if key.IsZero() {
 		return key, errors.New("stability: zero Key: make one with NewKey or SeedKey")

@@ -109,7 +109,6 @@ func faithful(t reflect.Type) bool {
 	return true
 }
 
-// mode returns the most frequent answer and its lead in votes. In a tie the answer of the first model wins.
 func mode[T comparable](answers []T, ok []bool) (winner T, lead int) {
 	votes := make(map[T]int)
 	for j, a := range answers {

@@ -208,7 +208,6 @@ func (m *projectedModel) answer(dst []int, x Matrix, of func(z Matrix) error) er
 	return nil
 }
 
-// Plain implements [plain.Describer].
 func (m *projectedModel) Plain() *plain.Model {
 	// A kernel model includes the projection. A linear model has weights of the original features. Unlike the
 	// model, the data do not clip features that are far from the pool's mean.
@@ -232,7 +231,6 @@ func (m *projectedModel) Plain() *plain.Model {
 	return of
 }
 
-// Plain implements [plain.Describer].
 func (m *model) Plain() *plain.Model {
 	p, r := m.projection, m.ridge
 	k := &plain.Kernel{

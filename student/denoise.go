@@ -14,7 +14,6 @@ const denoiseHeldBack = .2
 
 func denoiseRidges() []float64 { return []float64{ridgeLambda, 1, 10, 30} }
 
-// fitDenoised trains on many labels. Half of the labels may be wrong.
 func (p *Pool) fitDenoised(ctx context.Context, _ Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
 	// A kernel ridge on all labels, with the ridge parameter that is best for held-out labels, predicts the
 	// whole pool. These predictions are right far more often than the labels, so the student and its metric

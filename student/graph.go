@@ -19,8 +19,8 @@ type graph struct {
 	width  float64       // mean squared distance to the farthest neighbour
 }
 
-// localScale is the rank of a neighbour. Graph weights scale a row's distances by the distance to this
-// neighbour (Zelnik-Manor and Perona 2004).
+// localScale is the rank of the neighbour whose distance scales a row's graph weights (Zelnik-Manor and
+// Perona 2004).
 const localScale = 7
 
 const candidates = 4
@@ -106,7 +106,6 @@ func (r *ranking) add(row int32, d float32) {
 	r.near[at], r.dist[at] = row, d
 }
 
-// graph connects every row to its first k neighbours.
 func (f neighbours) graph(k int) *graph {
 	// The weight of rows a and b is exp(-|a-b|²/(s_a s_b)), where s is the distance of a row to its
 	// localScale-th neighbour.
@@ -189,7 +188,6 @@ func (g *graph) join(f neighbours, k int, weight func(i, e int) float32) {
 const (
 	// On the development split of public MNIST, .95 and .98 differ by at most .002.
 
-	// alpha is the weight of the neighbours in a row's soft label.
 	alpha = .97
 	// The remaining error is below 2·((1-√(1-alpha²))/alpha)^iterations, 3e-4.
 
@@ -248,8 +246,6 @@ func (g *graph) spread(ctx context.Context, labels, column []int, classes int) (
 	return f, nil
 }
 
-// centre subtracts class frequencies of labels from nonzero rows of soft, if all classes seem equally
-// frequent.
 func centre(soft Matrix, labels, column []int) {
 	// Far from all labels a soft label is about the class frequency, so only the difference is evidence.
 	// Without centre, a class with more labels by chance or noise would win everywhere. On the development
@@ -280,7 +276,8 @@ func centre(soft Matrix, labels, column []int) {
 	}
 }
 
-// even reports whether Pearson's statistic of counts is consistent with classes of equal size.
+// even reports whether Pearson's statistic of counts is at most 3 standard deviations above its mean for
+// equal classes.
 func even(counts []float64, total float64) bool {
 	expected, statistic := total/float64(len(counts)), 0.
 	for _, n := range counts {

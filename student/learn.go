@@ -270,8 +270,8 @@ func checkMatrix(m Matrix) error {
 	return nil
 }
 
-// forBlocks calls the function do once for each block of the n rows, in parallel. A call may write only to
-// its rows and its scratch.
+// forBlocks calls the function do once for each block of the n rows, in parallel. Each call may write only to
+// its own rows and scratch.
 func forBlocks[S any](ctx context.Context, n int, do func(scratch *S, from, to int)) error {
 	blocks := (n + blockRows - 1) / blockRows
 	scratches := make([]S, min(runtime.GOMAXPROCS(0), blocks))

@@ -18,8 +18,7 @@ import (
 
 var errEigen = errors.New("student: eigenvalues did not converge")
 
-// projection maps x to (x - mean)·scale·directions. Each direction is a principal component divided by
-// variance^whiten.
+// projection maps x to (x - mean)·scale·directions.
 type projection struct {
 	mean       []float64
 	scale      float64 // 1 / root mean square of the centred pool
@@ -34,7 +33,8 @@ const (
 	// On public MNIST (development split, 200 labels) accuracy is .9735 at 0, .9748 at .1, .9745 at .2 and
 	// .9728 at .3.
 
-	// Each principal component is divided by variance^whiten. With .5, all components get equal variance.
+	// Each principal component is divided by its variance to the power whiten. With .5, all components would
+	// have equal variance.
 	whiten = .1
 
 	far = 1e6 // largest scaled feature, so that unusual rows do not overflow

@@ -98,8 +98,8 @@ func sum(xs []float64) (total float64) {
 	return total
 }
 
-// states holds quadrature weights for the threshold noise. The fields below and above hold P[below] and
-// P[above] for each value and each quadrature point.
+// states holds quadrature weights for the threshold noise, and P[below] and P[above] for each value and
+// quadrature point.
 type states struct {
 	weights []float64
 	below   [][]float64 // [value][point]

@@ -28,7 +28,6 @@ import (
 //
 // Integers are little-endian.
 
-// checkpoint is a folder with one file per finished teacher.
 type checkpoint struct {
 	cfg     Config
 	queries int
@@ -56,7 +55,6 @@ func (c *checkpoint) path(t int) string {
 	return filepath.Join(c.cfg.Checkpoint, fmt.Sprintf("teacher-%07d.votes", t))
 }
 
-// head returns the header of teacher t's file. Files of other runs have other headers.
 func (c *checkpoint) head(t int) []byte {
 	b := append([]byte(checkpointMagic), c.cfg.Fingerprint[:]...)
 	for _, n := range []int{c.cfg.Teachers, t, c.queries, c.classes} {
@@ -65,7 +63,8 @@ func (c *checkpoint) head(t int) []byte {
 	return b
 }
 
-// bind returns a keyed hash of header, queries and share. Without the key, the hash reveals nothing.
+// bind returns a keyed hash of header, queries and share. Without the key, the hash reveals nothing about the
+// private share.
 func (c *checkpoint) bind(t int, share Dataset) []byte {
 	h := sha256.New()
 	h.Write(c.head(t))
@@ -113,8 +112,7 @@ func (c *checkpoint) load(t int, share Dataset, column []int) (bool, error) {
 	return true, nil
 }
 
-// foreignOrDamaged determines why f is not a checkpoint of this run. If f is intact, f belongs to another
-// run, and the result is an error. If f is damaged, the result is nil.
+// foreignOrDamaged returns an error if f is an intact file of another run, and nil if f is damaged.
 func (c *checkpoint) foreignOrDamaged(f *os.File, t int) error {
 	info, err := f.Stat()
 	if err != nil {

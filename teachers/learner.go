@@ -127,8 +127,7 @@ func Constant(data Dataset) (c Classifier, ok bool) {
 	}}, true
 }
 
-// begin refuses invalid data. If the data have fewer than two classes, begin returns the constant model.
-// Otherwise it returns nil.
+// begin returns the constant model for data with fewer than two classes, and nil for other valid data.
 func begin(ctx context.Context, kind string, data Dataset) (Classifier, error) {
 	if err := data.Validate(); err != nil {
 		return nil, err
@@ -151,7 +150,7 @@ func (m *softmaxModel) Plain() *plain.Model {
 	}}
 }
 
-// Plain returns the model for package plain. Each score s becomes (s+1)/2.
+// Plain maps each score s to (s+1)/2.
 func (m *kernelModel) Plain() *plain.Model {
 	n := m.x.Rows
 	k := &plain.Kernel{

@@ -174,8 +174,6 @@ hand:
 	return e.votes, nil
 }
 
-// teacher trains teacher t or loads its votes, and fills column t. New votes are saved in the background. The
-// function `fail` receives an error in saving.
 func (e *ensemble) teacher(ctx context.Context, t int, fail func(t int, err error)) error {
 	data := e.share(t)
 	column := make([]int, e.queries.Rows)

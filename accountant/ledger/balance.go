@@ -9,7 +9,6 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// balance is the composition of all reservations: one divergence per Rényi order.
 type balance struct {
 	cfg     Config // Orders filled in
 	refine  bool   // search between orders, in mode Reserved with default orders
@@ -61,7 +60,6 @@ func newBalance(h header) (*balance, error) {
 	return b, nil
 }
 
-// share subtracts c.FailureDelta from delta and divides the rest equally among the finite Rényi orders.
 func share(c Config, delta float64) float64 {
 	// Every outcome belongs to an order whose budget was not exceeded. On the outcomes of one order, the run
 	// equals a run with a filter of this order only. So the parts of delta add up to a bound for the whole
@@ -167,8 +165,7 @@ func (b *balance) divergence(i int, more float64) float64 {
 	return (b.sum[i] + b.carry[i] + more) * (1 + sumSlack)
 }
 
-// onOrders returns the least epsilon over all Rényi orders, for all reservations. If `more` is not nil, the
-// epsilon includes this charge. In mode Filter, the epsilon is no guarantee.
+// onOrders returns the least epsilon over all Rényi orders. In mode Filter, this epsilon is no guarantee.
 func (b *balance) onOrders(more *charge) (float64, error) {
 	failure, curve := b.failure, []float64(nil)
 	if more != nil {

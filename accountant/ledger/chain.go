@@ -30,7 +30,6 @@ func (e *CorruptError) Error() string {
 
 func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
 
-// chain is the state of a ledger after all its lines.
 type chain struct {
 	header  header
 	balance *balance
@@ -69,7 +68,7 @@ func (c *chain) start(h header) error {
 	return nil
 }
 
-// follow appends a line without its newline. If text cannot be the next line, follow returns an error.
+// follow appends a line. The argument text must not include the newline.
 func (c *chain) follow(text []byte) (line, error) {
 	l, err := decode(text)
 	if err != nil {
@@ -307,8 +306,7 @@ func (r *lineReader) next() ([]byte, error) {
 	return r.long[:len(r.long)-1], nil
 }
 
-// read appends all whole lines of r, and calls visit for each. It returns the bytes after the last newline,
-// without trailing zero bytes from a power failure.
+// read returns the bytes after the last newline, without trailing zero bytes from a power failure.
 func (c *chain) read(r io.Reader, visit func(line) error) (rest []byte, err error) {
 	lines := newLineReader(r)
 	for {

@@ -60,7 +60,7 @@ func (b *balance) claim(method accountant.Method, delta float64, more ...*charge
 	return claim, wrapped(err)
 }
 
-// total returns the epsilon of all reservations. This epsilon is a guarantee only in mode Reserved.
+// total returns an epsilon that is a guarantee only in mode Reserved.
 func (b *balance) total() (Claim, error) {
 	if b.memo != nil {
 		return *b.memo, nil
@@ -112,7 +112,8 @@ func (b *balance) least(method accountant.Method, line float64, more *charge) (_
 	return line, total, nil
 }
 
-// alone returns the epsilon of the charges on an empty ledger.
+// alone returns the epsilon of the charges on an empty ledger. By Rényi divergences, only the first charge
+// counts.
 func (b *balance) alone(charges ...*charge) float64 {
 	if b.cfg.Mode == Filter || b.cfg.Method() == accountant.ByRDP {
 		return b.aloneOnOrders(charges[0]) // by Rényi divergences a batch is checked event by event
@@ -125,7 +126,6 @@ func (b *balance) alone(charges ...*charge) float64 {
 	return claim.Upper
 }
 
-// within returns an error if the reservations of an unsealed ledger exceed the budget.
 func (c *chain) within() error {
 	if !c.above || c.sealed {
 		return nil
@@ -153,8 +153,7 @@ func (c *chain) tooMuch(epsilon float64) string {
 		reason, c.header.Library)
 }
 
-// claimOfSeal checks a ledger's final epsilon, which its seal line holds, and the accountant `by`. It returns
-// the ledger's claim.
+// claimOfSeal checks the epsilon and the accountant `by` of a seal line.
 func (c *chain) claimOfSeal(seal float64, by accountant.Method) (Claim, error) {
 	// It returns the larger of the seal and the epsilon that this version proves (see "File" in the package
 	// comment). A seal that is not plausible is an error. So is a seal below the proven epsilon, unless both

@@ -201,7 +201,6 @@ func (f *file) mend(c *chain, fragment []byte) error {
 	return wrapped(f.store.Sync())
 }
 
-// append adds lines to the hash chain c and writes them to disk. After one failure every call fails.
 func (f *file) append(c *chain, lines ...line) error {
 	if f.broken != nil {
 		return f.broken
@@ -263,7 +262,6 @@ type repair struct {
 	what  string
 }
 
-// mend chooses the repair of a fragment at the end of a file. No repair loses a charge.
 func (c *chain) mend(fragment []byte) (repair, error) {
 	// The append of the fragment never returned, so nothing was released under it. But the disk may have
 	// damaged a whole line. So mend loses no possible charge:

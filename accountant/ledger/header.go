@@ -15,7 +15,6 @@ import (
 
 const schema = "pate.ledger/2"
 
-// header is the first line of a file, and determines how the epsilon of later lines is computed.
 type header struct {
 	Unit     string              `json:"unit"`
 	Relation accountant.Relation `json:"relation"`

@@ -39,7 +39,8 @@ func (b *balance) left() Left {
 	return out
 }
 
-// gaussian returns the epsilon of a single Gaussian release at the ledger's delta.
+// gaussian returns the epsilon of one Gaussian release with zCDP parameter rho, at the ledger's delta. The
+// result is at most the ledger's budget.
 func (b *balance) gaussian(rho float64) float64 {
 	// It uses the default orders, because a filter has few orders, at which even a tiny release has a large
 	// epsilon.
@@ -180,8 +181,7 @@ func (e *BudgetError) Is(target error) bool { return target == ErrBudgetExceeded
 var errExhausted = fmt.Errorf("%w: a reservation was cut off before its cost was written, so it counts as all that was left",
 	ErrBudgetExceeded)
 
-// count adds events to the balance, and returns their charges and epsilons. If count returns an error, the
-// balance is unchanged.
+// count leaves the balance unchanged if it returns an error.
 func (l *Ledger) count(events []accountant.Event) ([]*charge, []float64, error) {
 	b := l.chain.balance
 	var before snapshot
@@ -263,8 +263,8 @@ func (l *Ledger) Try(events ...accountant.Event) error {
 	return err
 }
 
-// afford returns the charge of an event and the epsilon for its ledger line. If `together` is true, the
-// caller must check the budget for the whole batch.
+// afford returns the charge of an event and the epsilon for its ledger line. If `together` is true, afford
+// does not check the budget, and the caller must check it for the whole batch.
 func (l *Ledger) afford(text []byte, together bool) (*charge, float64, error) {
 	b := l.chain.balance
 	more, err := b.chargeOf(text)

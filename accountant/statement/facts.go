@@ -65,8 +65,6 @@ func (s *Statement) charges(kind string) bool {
 	return err == nil && strings.Contains(string(text), `"type":"`+kind+`"`)
 }
 
-// keepAudits keeps only audits about the ledger. It fails if it removes all audits, or if a kept audit
-// refutes a claim.
 func (s *Statement) keepAudits() error {
 	all := s.Audit
 	s.Audit = nil

@@ -17,7 +17,6 @@ import (
 
 const recordSchema = "pate.statement-record/1"
 
-// record is the machine-readable end of a page.
 type record struct {
 	Schema  string         `json:"schema"`
 	Program Program        `json:"program"`
@@ -60,7 +59,8 @@ func (s *Statement) record() record {
 	return r
 }
 
-// comment returns the record as a comment. Its JSON has escapes for the characters that could end a comment.
+// comment returns the record as a comment in HTML or YAML. The JSON cannot end the comment, because
+// json.Marshal escapes <, > and line breaks.
 func (r record) comment(begin, end string) (string, error) {
 	text, err := json.Marshal(r)
 	if err != nil {

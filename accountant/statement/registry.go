@@ -284,7 +284,6 @@ func paragraphs(lines ...string) string { return strings.Join(lines, "\n") + "\n
 
 func capital(word string) string { return strings.ToUpper(word[:1]) + word[1:] }
 
-// slug returns name in the form of the registry's file names: lower-case letters, digits and "_".
 func slug(name string) string {
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
 	return cmp.Or(strings.Join(words, "_"), "deployment")

@@ -114,7 +114,6 @@ type Claim struct {
 	Delta   float64 `json:"delta"`
 }
 
-// bound is an upper bound on an epsilon. Its JSON form for +Inf is null.
 type bound float64
 
 func (b bound) MarshalJSON() ([]byte, error) {
@@ -260,8 +259,6 @@ func one(source Source, opt Options, found map[[sha256.Size]byte]bool) (*Stateme
 	return s, nil
 }
 
-// fixed returns the configuration of the accountant. If the events were reserved before the run, fixed
-// also returns the events.
 func (s *Statement) fixed() (by accountant.AutoConfig, events []accountant.Event) {
 	// Only in mode Reserved are events fixed in advance. In mode Filter only the budget is a bound.
 	if len(s.Of) == 0 && s.Mode == ledger.Reserved && !s.sum.Exhausted {

@@ -96,7 +96,6 @@ func digits(x float64) string { return number.Digits(x, 5) }
 
 func most(x float64) string { return number.DigitsUp(x, 5) }
 
-// up formats an epsilon, rounded up to four decimals. An epsilon below 0.1 gets four significant digits.
 func up(x float64) string {
 	if math.IsInf(x, 1) {
 		return "none known"
@@ -118,7 +117,6 @@ func Plain(text string) string {
 	}, text)
 }
 
-// printed returns a copy whose names and texts are safe to print (see Plain). JSON keeps the original text.
 func (s *Statement) printed() *Statement {
 	p := *s
 	p.Ledger, p.Unit, p.Library, p.Data, p.Torn = Plain(s.Ledger), Plain(s.Unit), Plain(s.Library), Plain(s.Data), Plain(s.Torn)
@@ -135,7 +133,7 @@ func (s *Statement) printed() *Statement {
 	return &p
 }
 
-// quoted returns text as one shell word that is not an option.
+// quoted returns word as one shell word that is not an option.
 func quoted(word string) string {
 	if strings.HasPrefix(word, "-") {
 		word = "./" + word

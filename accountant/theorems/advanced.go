@@ -136,9 +136,9 @@ func optimalEpsilon(rs []runs, slack float64) float64 {
 	return fallback
 }
 
-// lossWindow is the total privacy loss of n equal randomised responses. If k of the n responses are true, the
-// loss is (2k - n) epsilon. The window holds k from first to last, and omits a mass of at most e^logCut on
-// each side.
+// lossWindow is the total privacy loss of n equal randomised responses, where n is runs.count. If k of the n
+// responses are true, the loss is (2k - n) epsilon. The window holds k from first to last. On each side it
+// omits a mass of at most e^logCut (see newLossWindow).
 type lossWindow struct {
 	runs
 	first, last int64
@@ -183,7 +183,8 @@ func productLaw(ws []lossWindow) []mathx.LossAtom {
 	return atoms
 }
 
-// gridLaw approximates the law of the total loss on a grid. The approximation dominates the exact law.
+// gridLaw approximates the law of the total loss on a grid. Apart from the mass that trim removes, the
+// approximation dominates the law.
 func gridLaw(ws []lossWindow, slack float64) []mathx.LossAtom {
 	// The step h is 1/4096 of the total spread. A mass m at loss l + x is split between the grid points l and
 	// l + h. The right point gets m (1 - e^-x)/(1 - e^-h), and the left point gets the rest. This keeps the
@@ -247,7 +248,8 @@ func (g lossGrid) convolve(o lossGrid) lossGrid {
 	return out
 }
 
-// trim removes a mass of at most cut on each side. The caller must charge this mass.
+// trim removes a mass of at most cut on each side. The caller must charge the removed mass as a failure
+// probability.
 func (g lossGrid) trim(cut float64) lossGrid {
 	lo, hi := 0, len(g.mass)
 	for sum := 0.0; lo < hi-1; lo++ {

@@ -16,7 +16,7 @@ type runs struct {
 	count   int64
 }
 
-// composition divides delta into failure probabilities, deltas of runs, and the slack of its composition
+// composition divides delta among failure probabilities, deltas of runs, and the slack of a composition
 // theorem.
 type composition struct {
 	relation accountant.Relation
@@ -24,8 +24,8 @@ type composition struct {
 	// bound returns the total epsilon of the pure runs rs at delta = slack >= 0. The epsilons of rs are
 	// distinct and ascending.
 	bound func(rs []runs, slack float64) float64
-	// split is bound or a faster approximation, for the slack search. If split is nil, the theorem has no
-	// slack.
+	// split equals bound, or approximates bound faster, for the slack search. If split is nil, the theorem
+	// has no slack.
 	split func(rs []runs, slack float64) float64
 }
 
@@ -135,8 +135,8 @@ func (c *composition) failure() float64 {
 	return math.Min(1, sum)
 }
 
-// spent returns 1 minus the product of (1 - delta_i) over all runs i, rounded up. For runs with an
-// epsilon-delta curve, delta_i is `share`. For other runs, delta_i is the run's delta.
+// spent returns 1 minus the product of (1 - delta_i) over all runs i, rounded up. If run i has an
+// epsilon-delta curve, delta_i is `share`. Otherwise delta_i is the delta of run i.
 func (c *composition) spent(share float64) float64 {
 	log := 0.0
 	for i, k := range c.events.fixed.Keys {
@@ -155,7 +155,7 @@ func (c *composition) spent(share float64) float64 {
 	return -math.Expm1(log) * (1 + 1e-15)
 }
 
-// at returns the total epsilon at delta. For each run with an epsilon-delta curve, it uses the point with
+// at returns the total epsilon at delta. Each run with an epsilon-delta curve counts with its epsilon at
 // delta `share`.
 func (c *composition) at(bound func([]runs, float64) float64, delta, share float64) float64 {
 	// The slack is (delta - d)/(1 - d), with d = 1 - product of (1 - delta_i) (Kairouz, Oh, Viswanath 2015,
@@ -195,8 +195,7 @@ func mergeRuns(rs []runs) []runs {
 	return out
 }
 
-// deltaByEpsilon returns the least delta with at(ctx, delta) <= epsilon. The function `at` must be
-// nonincreasing in delta.
+// deltaByEpsilon requires a function `at` that is nonincreasing in delta.
 func deltaByEpsilon(
 	ctx context.Context, epsilon float64, at func(ctx context.Context, delta float64) (accountant.Bound, error),
 ) (accountant.Bound, error) {

@@ -140,7 +140,7 @@ func (g *guarantees) flatten(e accountant.Event, count int64, rel accountant.Rel
 	return unsupported(e, "its (epsilon, delta) is not known to the composition theorems")
 }
 
-// sampled adds count copies of e to g. The event e runs `inner` on samples that contain each record with
+// sampled adds count copies of the event e. This event runs `inner` on samples that contain each record with
 // probability q.
 func (g *guarantees) sampled(e accountant.Event, q float64, inner accountant.Event, count int64) error {
 	// Sampling turns (epsilon, delta) into (log(1 + q(e^epsilon - 1)), q delta). This is valid for Poisson
@@ -157,7 +157,7 @@ func (g *guarantees) sampled(e accountant.Event, q float64, inner accountant.Eve
 }
 
 // selection adds count copies of e to g. A selection among pure epsilon runs costs (2+Eta) epsilon (Papernot,
-// Steinke 2022). For the geometric distribution the cost is 3 epsilon (Liu, Talwar 2019).
+// Steinke 2022). If the number of runs is geometric, Eta is 1 and the cost is 3 epsilon (Liu, Talwar 2019).
 func (g *guarantees) selection(e accountant.Selection, count int64, rel accountant.Relation) error {
 	var inner guarantees
 	if err := inner.flatten(e.Event, 1, rel); err != nil {
@@ -213,8 +213,6 @@ func hasTradeoff(p accountant.Properties) bool {
 	return p.NoiseMultiplier > 0 || !math.IsNaN(p.Rho)
 }
 
-// tradeoffEpsilon bounds the epsilon of one run at delta by zCDP, or exactly for Gaussian noise (Balle, Wang
-// 2018).
 func tradeoffEpsilon(e accountant.Event, delta float64) float64 {
 	if !(delta > 0) {
 		return math.Inf(1)

@@ -189,8 +189,8 @@ func (z *Concentrated) TPR(fpr float64) (float64, error) {
 	return math.Min(1, mathx.SumUp(hi*(1+1e-12), failure)), nil
 }
 
-// bitAllowed reports whether Bernoulli variables of means p and q satisfy rho-zCDP in both directions, on a
-// grid of orders.
+// bitAllowed tests rho-zCDP of two Bernoulli variables with means p and q, in both directions. It tests only
+// a grid of orders, so it may allow more than rho-zCDP does.
 func bitAllowed(p, q, rho float64) bool {
 	if p == q {
 		return true

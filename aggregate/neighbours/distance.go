@@ -72,8 +72,8 @@ func (n *nearest) offerRow(p *panel, products []float32, norm float64, label int
 	}
 }
 
-// offerSample offers the rows of g from index `first` on to question q. Each row is a whole unit. Rows with a
-// zero bit in marks are skipped.
+// offerSample offers the sampled rows of g from index `first` on to n, the nearest rows of question q. Each
+// row must be the only row of its unit. Row first+i is in the sample if bit i of marks is 1.
 func (n *nearest) offerSample(p *panel, q int, products []float32, g grouped, first int, largest float64, marks []byte) {
 	floor := n.floor(p.norms[q], largest)
 	for i := range chances(products, g.halves[first:first+len(products)], &floor) {
@@ -98,8 +98,8 @@ func chances(products, halves []float32, floor *float32) func(yield func(j int) 
 	}
 }
 
-// floor returns a limit for skipping rows. Row y is too far from row x if x.y - |y|^2/2 is below it. The
-// argument `norm` is |x|^2, and every |y|^2 must be <= `largest`.
+// floor returns a limit for skipping rows. A row y is too far from the row x if x.y - |y|^2/2 is below the
+// limit. The argument `norm` is |x|^2, and every |y|^2 must be at most `largest`.
 func (n *nearest) floor(norm, largest float64) float32 {
 	// Let D be the largest squared distance that n keeps. If a product minus half the squared norm of the
 	// other row is below the limit, the squared distance is at least D. -Inf and NaN exclude no row.

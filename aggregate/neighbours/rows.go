@@ -17,7 +17,7 @@ type Rows struct {
 	Classes int            // at least 2
 }
 
-// check returns an error for a wrong shape of rows or questions. The error does not identify a private row.
+// check returns no error that identifies a private row.
 func (r Rows) check(questions dense.Matrix) error {
 	switch {
 	case r.Classes < 2:

@@ -167,8 +167,7 @@ func fewer(s aggregate.Setting, tries int) aggregate.Setting {
 	return s
 }
 
-// bestQueries returns the setting with the largest expected number of correct answers. The mechanism must
-// answer every query.
+// bestQueries maximizes the expected number of correct answers, for a mechanism that answers every query.
 func (c cases) bestQueries(ctx context.Context, mechanism string, goal Goal, most int) (best aggregate.Setting, found bool, err error) {
 	d := known(mechanism)
 	mostCorrect := 0.0

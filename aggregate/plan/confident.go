@@ -10,7 +10,6 @@ import (
 	"github.com/pate-go/pate/aggregate"
 )
 
-// confidentSettings returns good settings of Confident-GNMax.
 func (c cases) confidentSettings(ctx context.Context, goal Goal, most int) ([]aggregate.Setting, error) {
 	// The Rényi divergence of Gaussian noise at order a is a times a number, rho. So with Q queries and A
 	// answers the budget is

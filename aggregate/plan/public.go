@@ -29,8 +29,6 @@ const (
 	roughExamples   = 150
 )
 
-// smallCorrelation is assumed in addition to DefaultCorrelation if [Public] has a Share, or an Accuracy but
-// no Correlation.
 const smallCorrelation = 0.1
 
 type world struct {
@@ -39,7 +37,6 @@ type world struct {
 	only  bool    // the world is for the check of a plan only: no setting is searched in it
 }
 
-// worlds returns simulated votes for each assumption about the teachers.
 func (p Public) worlds(queries int) ([]world, error) {
 	if p.Share > 0 {
 		return p.sharing(queries)
@@ -156,8 +153,6 @@ func (p Public) enough(a Alternative, goal Goal) bool {
 	return a.ExpectedCorrect >= goal.MinLabels || a.Queries == p.Queries
 }
 
-// best returns a plan that meets the goal in all `worlds`: on simulated votes for different assumptions about
-// teachers. It maximizes the number of correct labels in worlds[0].
 func (p Public) best(ctx context.Context, worlds []world, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
 	same, fits, err := goal.equivalent(p.Queries, budget)
 	if err != nil {
@@ -192,8 +187,6 @@ func (p Public) best(ctx context.Context, worlds []world, goal Goal, budget aggr
 	return best, nil
 }
 
-// holds returns a plan with setting s and the least noise within the budget. If the accuracy is too low,
-// holds tries fewer queries. Without a plan, it returns the zero Alternative.
 func (p Public) holds(ctx context.Context, worlds []world, s aggregate.Setting, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
 	for tries := range 24 {
 		fitted, fits, err := fit(s, budget)
@@ -246,7 +239,6 @@ func (p Public) leastTeachers(ctx context.Context, goal Goal, best Alternative) 
 	return int(math.Ceil(found)), err
 }
 
-// factor estimates the factor by which epsilon or the number of teachers must grow to meet the goal.
 func (g Goal) factor(best Alternative) float64 {
 	// The number of labels is about proportional to the square of epsilon, and to the square of the number of
 	// teachers.
@@ -369,8 +361,6 @@ const maxCarried = 1 << 30
 // The difference of two noisy counts then has a standard deviation of 0.28 times the number of votes. On
 // splits of MNIST, optdigits, Adult and letter, students were best near 0.2 with each tested kind of teacher.
 
-// noiseShare is the standard deviation of the noise of GNMax, divided by the number of teachers. Plans with
-// Goal.Steady use noiseShare.
 const noiseShare = 0.2
 
 // MaxCount returns the largest number of queries, perhaps 0, that GNMax can answer within target. The

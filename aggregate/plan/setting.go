@@ -232,7 +232,6 @@ func (g Goal) equivalent(queries int, budget aggregate.LeastNoise) (Goal, bool, 
 
 const unspent = 1e-4 // within stops if at most this fraction of the goal's epsilon is unused
 
-// within scales the noise of s such that epsilon is just below the goal's epsilon.
 func (c cases) within(ctx context.Context, s aggregate.Setting, goal Goal) (Alternative, error) {
 	// Log epsilon is nearly linear in log noise, so a secant method takes few steps.
 	d := known(s.Mechanism)
@@ -283,7 +282,6 @@ func calibrated(ctx context.Context, mechanism string, queries int, goal Goal) (
 	return d.WithNoise(s, noise), nil
 }
 
-// fit returns s with the least noise that the budget accepts, or false if no usable noise exists.
 func fit(s aggregate.Setting, budget aggregate.LeastNoise) (aggregate.Setting, bool, error) {
 	// The noise is rounded upwards to six digits before it is tested, because a computed epsilon may rise
 	// slightly with the noise.

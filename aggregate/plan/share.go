@@ -45,8 +45,6 @@ func (p Public) sharing(queries int) (worlds []world, err error) {
 	return worlds, nil
 }
 
-// withShare returns simulated votes. On average, the largest class has about the fraction `share` of the
-// votes.
 func (s Simulation) withShare(share float64) (c cases, err error) {
 	low, high := 1/float64(s.Classes), 0.999
 	for range 9 {

@@ -258,7 +258,6 @@ func (d distances) refusal(noise rng.Masses, threshold, z int64) (refused, right
 	return refused, right
 }
 
-// oneThreshold computes the outcome of a sparse vector mechanism with one noisy threshold.
 func (d distances) oneThreshold(o *Outcome, cfg stable.Config) error {
 	// Given the threshold noise, queries are independent. The run stops at the last allowed refusal. By
 	// Wald's identity, the expected number of queries is the expected number of refusals divided by the

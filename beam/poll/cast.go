@@ -83,7 +83,6 @@ func (f *syntheticFn) ProcessElement(run int64, emit func(Vote)) {
 	}
 }
 
-// synthetic returns a teacher's vote on a query. Most votes are for the class query % p.Classes.
 func (p Poll) synthetic(query int64, teacher int) int32 {
 	x := uint64(uint32((uint64(query)*uint64(p.Teachers)+uint64(teacher))*2654435761) >> 12)
 	switch classes := uint64(p.Classes); {

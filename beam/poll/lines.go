@@ -72,7 +72,7 @@ func (f *lineFn) ProcessElement(line string, emit func(Vote)) error {
 	return nil
 }
 
-// parse parses one line as a vote. Errors contain no text of the line.
+// parse returns errors without any text of the line.
 func (f *lineFn) parse(line string) (v Vote, err error) {
 	var query, teacher, vote string
 	if f.Lines.Form == CSV {
@@ -121,7 +121,6 @@ func (f *lineFn) parse(line string) (v Vote, err error) {
 	return v, nil
 }
 
-// object parses a JSON object. A null vote is an abstention.
 func object(line string) (query, teacher, vote string, err error) {
 	var o struct {
 		Query   json.Number `json:"query"`

@@ -45,7 +45,7 @@ func (p Poll) blockQueries() int64 {
 	return int64(min(maxBlock, max(minBlock, blockBytes/(4*p.Classes+8*p.words()))))
 }
 
-// block returns the key of the block that contains a query. The argument `each` must be p.blockQueries().
+// block expects p.blockQueries() as `each`.
 func (p Poll) block(query, each int64) int64 {
 	if query < 0 || query >= p.Queries {
 		return outsideBlocks

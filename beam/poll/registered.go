@@ -8,7 +8,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 )
 
-// Workers find the functions of a pipeline by names that are registered in init.
+// init registers the functions of a pipeline, because Beam workers find functions by registered names.
 func init() {
 	// Beam calls the functions registered below without reflection, which is faster for functions that run
 	// for every vote. Package register would do this for all functions, but compiling takes about 20 seconds

@@ -150,8 +150,7 @@ func (p *problem) merge(from problem) {
 	p.n += from.n
 }
 
-// check returns an error if votes are invalid or if two teachers have equal votes. The error reveals no voted
-// class.
+// check returns no error that reveals a voted class.
 func (s *state) check() error {
 	var found []string
 	for k, p := range s.problems {
@@ -175,7 +174,7 @@ func (s *state) check() error {
 	return errors.New("poll: the votes fail a check, and no counts are written: " + strings.Join(found, "; "))
 }
 
-// equalTeachers returns two teachers with equal votes. It ignores constant votes and likely coincidences.
+// equalTeachers ignores constant votes, and equal votes that are likely a coincidence.
 func (s *state) equalTeachers() (a, b int, equal bool) {
 	n := float64(s.poll.Teachers)
 	if n*(n-1)/2*math.Exp(s.logChance) > votes.MaxChance {

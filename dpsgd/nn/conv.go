@@ -51,7 +51,6 @@ func (c Conv2D) Workspace(in Shape) int {
 func (c Conv2D) Float32(in Shape, rows int) Pass[float32] { return newConvPass[float32](c, in, rows) }
 func (c Conv2D) Float64(in Shape, rows int) Pass[float64] { return newConvPass[float64](c, in, rows) }
 
-// convPass copies the windows of an image to the rows of a matrix, and multiplies this matrix by the kernels.
 type convPass[T Float] struct {
 	in, padded Shape
 	window     window

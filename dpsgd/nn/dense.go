@@ -41,7 +41,8 @@ func (d Dense) Float64(in Shape, rows int) Pass[float64] { return newDensePass[f
 // A row's gradient with respect to W is the outer product of dy and x, with squared norm |dy|^2 |x|^2. The
 // gradient with respect to b is dy. One matrix product sums the scaled gradients of all rows.
 
-// densePass computes a layer without storing a gradient per row (Goodfellow 2015).
+// densePass computes norms and sums of the rows' gradients without storing a gradient per row (Goodfellow
+// 2015).
 type densePass[T Float] struct {
 	in, out int
 	w, b    []T
@@ -85,7 +86,8 @@ func (p *densePass[T]) Forward(y, x []T, rows int) {
 // 2^-21 C. If x is short, the scale may exceed one. A row of dy of norm at most 2^64 stays finite under
 // scales up to 2^60.
 
-// steep bounds squared norms: a row of x or dy above steep counts as not finite.
+// steep limits the squared norms of rows of x (inputs) and dy (gradients of the outputs). A row above steep
+// counts as not finite.
 const steep = 0x1p128
 
 func (p *densePass[T]) Backward(dx, dy []T, rows int, squares [][]float64) {

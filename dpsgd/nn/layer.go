@@ -157,8 +157,8 @@ func (a *architecture) String() string {
 	return b.String()
 }
 
-// rows returns the number of rows that are computed together, from 8 to maxRows. It depends only on the
-// architecture.
+// rows returns how many rows are computed together: a power of two from 8 to maxRows. The number must depend
+// only on the architecture (see AddClipped of worker).
 func (a *architecture) rows() int {
 	const cache = 1 << 17 // values
 	limit := max(cache, 2*a.parameters())

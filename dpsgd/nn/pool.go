@@ -135,7 +135,6 @@ func (p *averagePass[T]) Backward(dx, dy []T, rows int, _ [][]float64) {
 	}
 }
 
-// window is a square of kernel x kernel positions. The field padding counts the zeros added at each side.
 type window struct{ kernel, stride, padding int }
 
 func (w window) output(in Shape, channels int) (Shape, error) {

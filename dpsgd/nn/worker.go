@@ -138,8 +138,6 @@ func (w *worker[T]) AddClipped(sum []T, batch examples[T], rows []int, clip dpsg
 	return tally
 }
 
-// addGroup adds the clipped gradients of at most w.rows rows. It drops rows with a gradient that is not
-// finite.
 func (w *worker[T]) addGroup(sum []T, batch examples[T], rows []int, clip dpsgd.Clip, tally *dpsgd.Tally) {
 	w.kept = append(w.kept[:0], rows...)
 	private := slices.ContainsFunc(clip.Norms, func(norm float64) bool { return !math.IsInf(norm, 1) })
@@ -184,7 +182,6 @@ func (w *worker[T]) addGroup(sum []T, batch examples[T], rows []int, clip dpsgd.
 	}
 }
 
-// AppendNorms appends the norm of each row's clipped gradient, or 0 if the gradient is not finite.
 func (w *worker[T]) AppendNorms(dst []float64, batch examples[T], rows []int, clip dpsgd.Clip) []float64 {
 	group := w.whole
 	if len(clip.Norms) > 1 {
@@ -255,8 +252,7 @@ func (w *worker[T]) lossOf(batch examples[T], rows []int) {
 	}
 }
 
-// backward computes gradients down to the first layer with parameters, and bounds on their squared norms. If
-// a row's bounds have no finite sum, backward sets the row's loss to NaN.
+// backward sets a row's loss to NaN if the bounds on the row's squared gradient norms have no finite sum.
 func (w *worker[T]) backward(rows int, squares [][]float64) {
 	for _, s := range squares {
 		clear(s)
@@ -347,7 +343,6 @@ func towardsZero[T Float](v float64) T {
 	return f
 }
 
-// ahead prefetches rows of the next group during a matrix product.
 type ahead struct {
 	fetch func(i, from, to int) // columns of row i; nil if rows are not packed
 	rows  []int                 // of the next group

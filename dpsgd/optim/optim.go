@@ -204,7 +204,6 @@ func Apply[T float32 | float64](o *Optimizer, low int, parameters []T, gradient 
 	})
 }
 
-// apply sets every p = parameters[j] to p - shrink p - move(j, gradient[j] + decay p).
 func apply[T float32 | float64](decay, shrink float64, parameters []T, gradient []float64, move func(j int, g float64) float64) (finite bool) {
 	finite = true
 	for j, g := range gradient {

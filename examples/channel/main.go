@@ -24,7 +24,6 @@ const (
 	classes  = 4
 )
 
-// query is a public record with one vote of each teacher.
 type query struct {
 	id    uint64
 	votes []int
@@ -40,7 +39,6 @@ func main() {
 	}
 }
 
-// serve charges the ledger for all allowed answers, then labels queries.
 func serve(ctx context.Context, out io.Writer, queries <-chan query, key rng.Key) error {
 	mechanism, err := aggregate.NewConfidentGNMax(aggregate.ConfidentGNMaxConfig{Threshold: 150, Sigma1: 40, Sigma2: 20, Queries: 40, Answers: 25})
 	if err != nil {
@@ -98,7 +96,6 @@ func serve(ctx context.Context, out io.Writer, queries <-chan query, key rng.Key
 	}
 }
 
-// arriving returns n queries. The teachers disagree on every fourth query, and mostly agree on all others.
 func arriving(n int) <-chan query {
 	queries := make(chan query, n)
 	rnd := rand.New(rand.NewPCG(1, 2))

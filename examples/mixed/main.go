@@ -32,7 +32,7 @@ func main() {
 	}
 }
 
-// spend uses a ledger of mode Filter. In this mode, the second charge may depend on the first release.
+// spend opens a ledger of mode Filter, so that the second charge may depend on the first release.
 func spend(ctx context.Context, out io.Writer, key rng.Key) error {
 	budget, err := ledger.New(ledger.Config{ // add a path to keep the ledger on disk
 		Unit: "patient", Relation: accountant.AddRemove, Epsilon: 3, Delta: 1e-5, Mode: ledger.Filter,
@@ -59,7 +59,6 @@ func spend(ctx context.Context, out io.Writer, key rng.Key) error {
 	return err
 }
 
-// labels releases labels of 20 records by the votes of 250 teachers.
 func labels(out io.Writer, budget *ledger.Ledger, key rng.Key) error {
 	mechanism, err := aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: 30, Queries: 20})
 	if err != nil {
@@ -96,7 +95,6 @@ func labels(out io.Writer, budget *ledger.Ledger, key rng.Key) error {
 	return err
 }
 
-// model trains on 1,000 records, with the least noise that fits the remaining budget.
 func model(ctx context.Context, out io.Writer, budget *ledger.Ledger, key rng.Key) error {
 	data := dpsgd.Data{X: blas32.General{Rows: 1000, Cols: 2, Stride: 2}, Y: make([]int, 1000)}
 	for i := range data.Y { // the class is the larger feature

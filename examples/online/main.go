@@ -25,7 +25,6 @@ const (
 	steps    = 1 << 10 // of the grid of log-probabilities
 )
 
-// method makes mechanisms of one kind. More noise lowers the privacy cost.
 type method struct {
 	name    string
 	make    func(noise float64, n int) (tokens.Mechanism, error)
@@ -95,8 +94,6 @@ func (t trace) inputs(m tokens.Mechanism) (all []tokens.Input) {
 	return all
 }
 
-// replay answers n queries in each run, and cycles through the recorded steps. It returns the fraction of
-// answers that equal the token with the most votes. The public model's token replaces a missing answer.
 func (t trace) replay(m tokens.Mechanism, key rng.Key, n, runs int) (right float64, err error) {
 	all := t.inputs(m)
 	for run := range runs {
@@ -119,7 +116,6 @@ func (t trace) replay(m tokens.Mechanism, key rng.Key, n, runs int) (right float
 	return right, nil
 }
 
-// table prints the percentage of right tokens for each method and epsilon. An epsilon covers n tokens.
 func (t trace) table(ctx context.Context, out io.Writer, key rng.Key, n, runs int, epsilons ...float64) error {
 	fmt.Fprintf(out, "%d tokens at epsilon  ", n)
 	for _, epsilon := range epsilons {

@@ -69,7 +69,6 @@ func readTrace() (trace, error) {
 	return t, err
 }
 
-// best returns the public model's likeliest token.
 func (s step) best() int {
 	at := 0
 	for i, l := range s.public {
@@ -90,7 +89,6 @@ func (s step) mean() []float64 {
 	return scaled(law)
 }
 
-// count returns the number of votes for each token. The argument `votes` holds one token per teacher.
 func (t trace) count(votes []int) tokens.Counts {
 	number := map[int]int64{}
 	for _, v := range votes {
@@ -103,7 +101,6 @@ func (t trace) count(votes []int) tokens.Counts {
 	return c
 }
 
-// most returns the token with the most votes of the teachers. In a tie, it returns the smallest token.
 func (s step) most() int {
 	number, best := map[int]int{}, s.greedy[0]
 	for _, v := range s.greedy {

@@ -29,8 +29,7 @@ func main() {
 	}
 }
 
-// train finds the noise for the budget, charges all steps, trains, and prints the accuracy on test images. If
-// seed is not nil, no result is releasable.
+// train makes no releasable result if seed is not nil.
 func train(ctx context.Context, out io.Writer, folder string, seed *uint64) error {
 	model, err := nn.New(nn.Image(8, 8, 1), nn.CrossEntropy,
 		nn.Conv2D{Filters: 4, Kernel: 3, Stride: 1}, nn.ReLU{}, nn.MaxPool{Kernel: 2, Stride: 2},
@@ -57,7 +56,6 @@ func train(ctx context.Context, out io.Writer, folder string, seed *uint64) erro
 	return err
 }
 
-// strokes returns n images of 8 x 8 pixels, each with a horizontal or a vertical stroke.
 func strokes(n int) dpsgd.Data {
 	data := dpsgd.Data{X: blas32.General{Rows: n, Cols: 64, Stride: 64, Data: make([]float32, 64*n)}, Y: make([]int, n)}
 	rnd := rand.New(rand.NewPCG(uint64(n), 3))

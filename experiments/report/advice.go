@@ -26,7 +26,6 @@ type risk struct {
 	Found float64 // share of participants found by a test that wrongly accuses a share falseAlarms of non-participants
 }
 
-// falseAlarms is the fraction of non-participants that the attacker's test wrongly accuses.
 const falseAlarms = 0.01
 
 func advise(r *experiments.Result) []advice {

@@ -247,7 +247,7 @@ func targetList(r *experiments.Result) string {
 }
 
 // leadersAt returns the best of several private methods at a target epsilon, and all methods not
-// significantly different from it. A method that always predicts one class ranks behind all others.
+// significantly different from the best. A method that always predicts one class ranks behind all others.
 func leadersAt(r *experiments.Result, epsilon float64) []string {
 	best := -1
 	for i, row := range r.Rows {

@@ -267,7 +267,6 @@ func largestBatch(steps int, sigma, shift float64) []float64 {
 	return append(law, math.Log1p(-last))
 }
 
-// brokenAccounts returns correct mechanisms with a wrong epsilon.
 func brokenAccounts() []Target {
 	priced := func(name, mistake, on string, claim claimer, pair laws) Target {
 		return byLaw(name, on, claim, pair).mistaken(mistake)

@@ -27,7 +27,6 @@ const (
 	canaryRate   = 1e-4 // change of a weight by one clipped gradient; too small to change the model
 )
 
-// canaries returns the audit of one DP-SGD run on two-class softmax regression.
 func canaries(name string, cfg dpsgd.Config, model func(dpsgd.Model) dpsgd.Model, noise float64) Target {
 	// A canary is a record with a feature that no other record has, so the weights of this feature show only
 	// whether the canary is in the data. A fair coin decides this for each canary. The auditor sees every

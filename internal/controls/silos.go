@@ -58,7 +58,8 @@ func withoutEach(patients []patient, votes int, own bool) laws {
 	}
 }
 
-// noisy returns the log probabilities of the counts `one` and `two` with noise of standard deviation 1.
+// noisy returns log probabilities of a sufficient statistic of the counts, with noise of standard deviation
+// 1. The result p is for the counts `one`, and q for `two`.
 func noisy(one, two []int64) (p, q []float64) {
 	// Both are distributions of the sum of noise times difference. The likelihood ratio depends on this sum
 	// alone, so no evidence is lost.

@@ -94,7 +94,6 @@ func stated(epsilon, delta float64) claimer {
 	return func(float64) (audit.Claim, error) { return audit.Claim{Epsilon: epsilon, Delta: delta}, nil }
 }
 
-// pure claims the event's largest privacy loss as epsilon, and the event's failure probability as delta.
 func pure(event accountant.Event) claimer {
 	return func(float64) (audit.Claim, error) {
 		loss, failure, err := accountant.Divergence(accountant.ReplaceOne, math.Inf(1), event)

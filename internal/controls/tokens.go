@@ -11,7 +11,6 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// tokenInput returns a question over 1,000 tokens. Token i+1 has votes[i] votes and the score votes[i].
 func tokenInput(votes ...int64) tokens.Input {
 	in := tokens.Input{Counts: tokens.Counts{Size: 1000, Votes: votes}, Public: 1, Scores: votes}
 	for i := range votes {
@@ -116,7 +115,6 @@ func onlyListed(votes []int64) side[int] {
 	})
 }
 
-// drawnBySeed returns runs whose outcome `of` computes from two random integers of standard deviation 2.
 func drawnBySeed[O comparable](of func(noise [2]int64) O) side[O] {
 	return func(key rng.Key, _ int) audit.Run[O] {
 		noise, stream := must(rng.NewDiscreteGaussian(2)), key.Stream()

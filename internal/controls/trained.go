@@ -32,7 +32,6 @@ func BrokenTrained() []Target {
 	return []Target{t.target().mistaken("noise a quarter of what is accounted")}
 }
 
-// trained is a linear model on MNIST with the recipe of `pate dpsgd`.
 type trained struct {
 	name     string
 	share    float64 // fraction of MNIST
@@ -133,7 +132,8 @@ func (t trained) images(ctx context.Context) (labelled, error) {
 	return images, err
 }
 
-// withCanaries adds one column per canary, and one row of class 0 per canary i with in[i] set.
+// withCanaries adds one column per canary, and one row of class 0 per canary i with in[i] set. The argument
+// `present` is the number of these canaries.
 func withCanaries(images labelled, size float64, present int, in []bool) dpsgd.Data {
 	n, d := images.x.Rows, images.x.Cols
 	cols := d + len(in)

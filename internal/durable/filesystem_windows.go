@@ -12,8 +12,6 @@ import (
 
 const patience = 2 * time.Second // limit of the retries of rename
 
-// rename also replaces an existing file. It returns when the new name is on disk. If another process uses
-// a file, rename retries.
 func rename(from, to string) error {
 	fail := func(err error) error { return &os.LinkError{Op: "rename", Old: from, New: to, Err: err} }
 	old, err := windows.UTF16PtrFromString(from)

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nameless returns the error of making a nameless file in dir. If O_TMPFILE is not supported, nameless
-// returns false, nil.
+// nameless tests whether files can be made in dir, with a file that never has a name. If the system does not
+// support O_TMPFILE, the result `known` is false.
 func nameless(dir string) (known bool, err error) {
 	f, err := os.OpenFile(dir, unix.O_TMPFILE|os.O_WRONLY, 0o600)
 	for _, unknown := range []error{unix.EOPNOTSUPP, unix.EISDIR, unix.EINVAL} {
@@ -24,8 +24,8 @@ func nameless(dir string) (known bool, err error) {
 	return true, err
 }
 
-// statusTime returns the time at which a file's contents or attributes last changed, or nil if the time is
-// unknown. Users cannot set this time.
+// statusTime returns the time of the last change to a file's contents or attributes, or nil if unknown. Users
+// cannot set this time.
 func statusTime(info fs.FileInfo) any {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return s.Ctim

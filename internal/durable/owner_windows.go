@@ -10,8 +10,6 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// mayRead holds the rights to read a file. The constant mayWrite holds the rights to change the file's
-// contents, name or permissions.
 const (
 	mayRead  = windows.FILE_READ_DATA | windows.GENERIC_READ | windows.GENERIC_ALL
 	mayWrite = windows.FILE_WRITE_DATA | windows.FILE_APPEND_DATA | fileDeleteChild | windows.DELETE |

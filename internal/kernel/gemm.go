@@ -6,24 +6,22 @@ import (
 )
 
 const (
-	// tileRows is the largest number of rows of a register tile. Such a tile takes twelve registers.
-	tileRows  = 6
-	tileBytes = 64
-	broadRows = 9
-	broadest  = 3
-	// mulRun is the number of products in one partial sum.
-	mulRun   = 256
-	addRun   = 48
-	addDepth = 5 * addRun
-	dotRun   = 1024
-	// dotFrom is the least k from which inner products compute matrix products with at most dotCols columns.
+	// tileRows is the largest number of rows of a register tile. With two vectors per row, such a tile takes
+	// 12 of the 16 AVX2 registers.
+	tileRows      = 6
+	tileBytes     = 64
+	broadRows     = 9
+	broadest      = 3
+	mulRun        = 256
+	addRun        = 48
+	addDepth      = 5 * addRun
+	dotRun        = 1024
 	dotFrom       = 32
 	dotCols       = 16
 	packedDotCols = 12
 	dotRows       = 128
 	packFrom      = 64
-	// placeTo is the largest number of result rows for which AddATB on AVX-512 usually copies no factor.
-	placeTo = 256
+	placeTo       = 256
 )
 
 func width[T Float]() int { return tileBytes / int(unsafe.Sizeof(T(0))) }

@@ -81,7 +81,6 @@ func setModuli(up, down []float32, e, o *[strip]float32) {
 	}
 }
 
-// prepare panics unless all dimensions fit. Each result in dst has `rows` rows.
 func (m Mirror) prepare(dst []float32, sum, difference Strips, rows int, src []float32, even, odd Strips, strips, width int) {
 	m.check()
 	sum.fits(dst, rows, strips, width)

@@ -81,13 +81,13 @@ func composed(epsilon float64, runs int, delta float64) totals {
 	}
 }
 
-// misprintedDrift returns epsilon by a misprinted form of advanced composition. The misprint omits one factor
-// epsilon.
+// misprintedDrift returns epsilon by a misprinted form of advanced composition. The misprint has the drift k
+// tanh(epsilon/2) instead of k epsilon tanh(epsilon/2).
 func misprintedDrift(epsilon, k, delta float64) float64 {
 	return k*math.Tanh(epsilon/2) + noDrift(epsilon, k, delta)
 }
 
-// noDrift returns advanced composition's term for the deviation from the expected privacy loss.
+// noDrift returns epsilon by advanced composition without the drift, which is the expected privacy loss.
 func noDrift(epsilon, k, delta float64) float64 { return epsilon * math.Sqrt(2*k*math.Log(1/delta)) }
 
 // Paid reserves e on a new ledger with a huge budget, because mechanisms need a reservation.

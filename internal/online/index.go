@@ -3,7 +3,8 @@ package online
 import "hash/maphash"
 
 // index finds the records of a journal by query. A slot holds 32 bits of the query's hash, and the record's
-// place plus 1. At most three quarters of the slots are used, so the index has 11 to 21 bytes per query.
+// place plus 1. An empty slot is 0. At most three quarters of the slots are used, so a large index has 11 to
+// 21 bytes per query.
 type index struct {
 	seed  maphash.Seed
 	slots []uint64
@@ -14,7 +15,6 @@ func newIndex() *index { return &index{seed: maphash.MakeSeed(), slots: make([]u
 
 func (x *index) hash(query string) uint32 { return uint32(maphash.String(x.seed, query) >> 32) }
 
-// find calls `is` with the place of each record whose query has the same hash, until `is` returns true.
 func (x *index) find(query string, is func(place uint32) bool) {
 	hash := x.hash(query)
 	for at := x.slot(hash); x.slots[at] != 0; at = (at + 1) % len(x.slots) {

@@ -44,7 +44,7 @@ const (
 	mostMore     = 1 << 20 // bytes of further data of a record
 )
 
-// sources lists the sources of answers. A record stores an index into sources.
+// sources lists the sources of answers. A record stores an index into sources, so the order must not change.
 var sources = []tokens.Source{tokens.Vote, tokens.Public, tokens.Declined}
 
 type journal struct {
@@ -66,11 +66,10 @@ type record struct {
 
 func (j *journal) close() error { return errors.Join(j.file.Close(), j.mark.close()) }
 
-// makeJournal creates the file of an empty journal.
 func makeJournal(path string) error { return durable.WriteBytes(path, 0o600, []byte(journalMagic)) }
 
-// openJournal opens the journal at path, and calls the function `each` for each record. It removes an
-// incomplete last frame, because no answer is released before its frame is on disk.
+// openJournal calls the function `each` for each record. It removes an incomplete last frame. No answer of
+// such a frame was released, because a frame is written to disk before its answers are released.
 func openJournal(path string, key rng.Key, each func(record) error) (j *journal, err error) {
 	secret, err := key.Derive("journal").MarshalText()
 	if err != nil {
@@ -102,8 +101,6 @@ func errJournal(path string) error {
 		Why: "the answers of the run, which count against its caps, are uncertain", Fix: "restore the file", Check: true}
 }
 
-// read calls the function `each` with every record and the record's offset in the file. read sets j.end and
-// j.code. It ignores a last frame that was not written completely.
 func (j *journal) read(each func(place int64, r record) error) error {
 	info, err := j.file.Stat()
 	if err != nil {
@@ -188,15 +185,13 @@ func (r record) append(b []byte) []byte {
 	return b
 }
 
-// parse decodes the header at the start of b, and returns the lengths of r.query and r.more.
 func (r *record) parse(b []byte) (query, more int) {
 	r.answer = tokens.Answer{Token: int(int32(binary.LittleEndian.Uint32(b[4:]))), Source: sources[int(b[1])%len(sources)]}
 	copy(r.inputs[:], b[12:recordHeader])
 	return int(b[0]), int(binary.LittleEndian.Uint32(b[8:]))
 }
 
-// parseRecord returns the record at the start of b and its size. If b holds no whole record, the size is 0.
-// The record shares the memory of b.
+// parseRecord returns a record that shares the memory of b. If b holds no whole record, the size is 0.
 func parseRecord(b []byte) (r record, size int64) {
 	if len(b) < recordHeader {
 		return r, 0
@@ -210,7 +205,7 @@ func parseRecord(b []byte) (r record, size int64) {
 	return r, r.size()
 }
 
-// find returns the record of a query, with only the fields answer and inputs.
+// find sets only the fields answer and inputs of the record.
 func (j *journal) find(query string) (found record, ok bool, err error) {
 	j.index.find(query, func(place uint32) bool {
 		b := make([]byte, recordHeader+len(query))
@@ -228,7 +223,7 @@ func (j *journal) find(query string) (found record, ok bool, err error) {
 	return found, ok, err
 }
 
-// append writes the records, and returns when they are on disk. After an error the journal must be closed.
+// append returns when the records are on disk. After an error, the journal must be closed.
 func (j *journal) append(records []record) error {
 	for len(records) > 0 {
 		j.buf = append(j.buf[:0], make([]byte, frameHeader)...)

@@ -41,8 +41,6 @@ func openMark(key rng.Key) (mark, error) {
 	return mark{f}, err
 }
 
-// check returns an error if the journal lacks the frame that m records. The result `empty` is true if the
-// mark's file is empty.
 func (m mark) check(j *journal) (empty bool, err error) {
 	is, code := make([]byte, markSize), make([]byte, len(j.code))
 	if n, err := m.file.ReadAt(is, 0); n == 0 && err == io.EOF {
@@ -61,8 +59,7 @@ func (m mark) check(j *journal) (empty bool, err error) {
 	return false, nil
 }
 
-// set records the position and the code of the journal's last frame. The write is not synced, because after a
-// power failure an older mark still fits the journal.
+// set does not sync the file, because after a power failure an older mark still fits the journal.
 func (m mark) set(place int64, code [16]byte) error {
 	if m.file == nil {
 		return nil
@@ -78,8 +75,7 @@ func (m mark) close() error {
 	return m.file.Close()
 }
 
-// guard compares the journal with its mark, a file that records the journal's last frame. If the mark is lost
-// or cannot be opened, guard calls `warn`. A run with a seed has no mark, because its noise is not secret.
+// guard makes no mark for a run with a seed, because the noise of such a run is not secret.
 func (j *journal) guard(key rng.Key, warn func(string)) error {
 	if !key.Releasable() {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// described adapts a mechanism of package tokens to the interface [aggregate.Mechanism], so that Event serves
-// to choose the noise. Start and Law return an error.
+// described adapts a mechanism of package tokens to the interface [aggregate.Mechanism], for code that
+// chooses the noise by Event.
 type described struct{ tokens.Mechanism }
 
 var errOnline = errors.New("online: the mechanism answers single questions alone")

@@ -263,7 +263,6 @@ func (r *request) votes() error {
 	return err
 }
 
-// row reads the cells of a row: strings, numbers, or null for a missing value.
 func (r *request) row() error {
 	var cells []string
 	err := r.array(func() error {

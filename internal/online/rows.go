@@ -52,7 +52,7 @@ func ReadVoters(public, private dataset.Source, r dataset.Reading) (*Voters, err
 // Columns returns the names of a question's columns.
 func (v *Voters) Columns() []string { return v.encoder.Columns() }
 
-// encode returns the features of a question. A cell that cannot be read is a missing value.
+// encode treats a cell that cannot be read as a missing value.
 func (v *Voters) encode(cells []string) ([]float32, error) {
 	columns := v.Columns()
 	if len(cells) != len(columns) {
@@ -76,8 +76,6 @@ func (v *Voters) check(t quota.Terms) error {
 	return err
 }
 
-// checkUnits writes hashes of the units to the file at path if `recorded` is false. Otherwise checkUnits
-// returns an error if a unit is new or was changed.
 func (v *Voters) checkUnits(path string, key rng.Key, recorded bool) error {
 	now, err := quota.Units(key, v.private)
 	if err != nil {
@@ -105,7 +103,6 @@ type quotaVotes struct {
 	late    []quota.Question // of the journal, still to be counted
 }
 
-// start returns an answerer. The argument `r` reserves the event of t.
 func (v *Voters) start(t quota.Terms, r *ledger.Reservation, key rng.Key) (Answerer, error) {
 	q := &quotaVotes{sample: quota.Sample{X: v.public, Terms: t}}
 	m, err := quota.New(t.Config)
@@ -115,7 +112,7 @@ func (v *Voters) start(t quota.Terms, r *ledger.Reservation, key rng.Key) (Answe
 	return q, err
 }
 
-// manyLate is the number of questions in a batch. Resume counts the votes of a batch together.
+// manyLate is the number of questions whose votes Resume counts together.
 const manyLate = 1 << 10
 
 func (q *quotaVotes) Ask(ctx context.Context, questions []*Question) ([]tokens.Answer, error) {
@@ -165,7 +162,7 @@ func (q *quotaVotes) Left() tokens.Left {
 	return tokens.Left{Queries: tokens.Unlimited, Answers: tokens.Unlimited}
 }
 
-// checkQuota returns an error for invalid terms. Votes and noise may be zero.
+// checkQuota accepts zero votes and zero noise, because [quota.Terms.Choose] sets both.
 func checkQuota(t quota.Terms) error {
 	switch {
 	case t.Units < 1:

@@ -195,7 +195,6 @@ func alone[T any](ctx context.Context, path string, patience time.Duration, open
 	return opened, err
 }
 
-// plan chooses noise that the settings lack. If the run was charged before, plan takes the run's settings.
 func (s *serving) plan(ctx context.Context, before *run.Before) (p run.Plan, err error) {
 	name, err := run.ID(s.folder.Key, kind, nil, nil)
 	if err != nil {
@@ -228,7 +227,7 @@ func (s *serving) plan(ctx context.Context, before *run.Before) (p run.Plan, err
 	return p, err
 }
 
-// prepare makes the journal before the charge, and checks that the journal is consistent with the ledger.
+// prepare makes the journal before the charge. So if a charged run has no journal, the journal was lost.
 func (s *serving) prepare() error {
 	path := s.dir.Private(journalFile)
 	there, err := durable.Exists(path)
@@ -256,8 +255,6 @@ func (s *serving) prepare() error {
 	return errors.Join(j.file.Close(), s.checkUnits())
 }
 
-// checkUnits stores the private units before the run is charged, and refuses new or changed units at later
-// starts.
 func (s *serving) checkUnits() error {
 	if s.voters == nil {
 		return nil
@@ -265,7 +262,6 @@ func (s *serving) checkUnits() error {
 	return s.voters.checkUnits(s.dir.Private(unitsFile), s.folder.Key, s.session.Recorded)
 }
 
-// draw answers questions. If the run is finished, draw writes the labels. If not, draw returns errStopped.
 func (s *serving) draw(ctx context.Context, r *ledger.Reservation, key rng.Key, out io.Writer) error {
 	start := s.as.start
 	if s.voters != nil {
@@ -295,7 +291,6 @@ func (s *serving) draw(ctx context.Context, r *ledger.Reservation, key rng.Key, 
 	return s.write(key, out)
 }
 
-// write writes the answers of the journal to out, as a CSV file of labels.
 func (s *serving) write(key rng.Key, out io.Writer) error {
 	w := csv.NewWriter(out)
 	column := "label"

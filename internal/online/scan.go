@@ -26,7 +26,6 @@ func (s *scanner) blank() {
 	}
 }
 
-// peek returns the next byte after blanks, or 0 at the end.
 func (s *scanner) peek() byte {
 	if s.blank(); s.at < len(s.text) {
 		return s.text[s.at]
@@ -45,8 +44,6 @@ func (s *scanner) expect(c byte) error {
 	return nil
 }
 
-// more reports whether a list has another element. It reads the comma before the element, or the closing
-// byte `end` of the list. The first element has no comma.
 func (s *scanner) more(first bool, end byte) (bool, error) {
 	switch c := s.peek(); {
 	case c == end:
@@ -61,7 +58,6 @@ func (s *scanner) more(first bool, end byte) (bool, error) {
 	return false, missing("a comma or " + string(end))
 }
 
-// object reads an object. After each key, the function `member` reads the value.
 func (s *scanner) object(member func(key []byte) error) error {
 	if err := s.expect('{'); err != nil {
 		return err
@@ -97,7 +93,7 @@ func (s *scanner) array(element func() error) error {
 	}
 }
 
-// quoted reads one string. The result is valid until the text of the scanner changes.
+// quoted reads one string. The result may share the memory of s.text.
 func (s *scanner) quoted() ([]byte, error) {
 	if s.peek() != '"' {
 		return nil, missing("a string")
@@ -134,7 +130,6 @@ func (s *scanner) digits() int {
 	return s.at - start
 }
 
-// whole reads a whole number in [0, most], without sign, point or exponent.
 func (s *scanner) whole(most int64) (int64, error) {
 	s.blank()
 	start := s.at
@@ -159,7 +154,6 @@ func (s *scanner) is(c byte) bool {
 	return false
 }
 
-// number reads a finite number.
 func (s *scanner) number() (float64, error) {
 	s.blank()
 	start := s.at

@@ -82,11 +82,8 @@ func (s Settings) Describe() (aggregate.Description, aggregate.Setting, error) {
 // Capped reports whether the number of answers by votes has its own cap.
 func (s Settings) Capped() bool { return s.Mechanism == "confident" || s.Mechanism == "screen" }
 
-// counted reports whether the number of queries has a cap.
 func (s Settings) counted() bool { return s.Mechanism != "screen" }
 
-// choose sets missing noise parameters to the least noise within the budget. If Quota.Votes is 0, choose also
-// sets Quota.Votes.
 func (s Settings) choose(least aggregate.LeastNoise) (Settings, error) {
 	if s.Quota != nil {
 		t, err := s.Quota.Choose(least)
@@ -123,7 +120,6 @@ func (s Settings) choose(least aggregate.LeastNoise) (Settings, error) {
 	return s, nil
 }
 
-// futile returns an error if noise often exceeds the votes of all teachers.
 func (s Settings) futile(values map[string]float64) error {
 	sigma, teachers := max(values["sigma"], values["sigma2"]), values["teachers"]
 	// The largest of n independent normal noises is about sqrt(2 log n) standard deviations.

@@ -11,7 +11,6 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// voting answers questions with a mechanism of package tokens.
 type voting struct {
 	m        tokens.Mechanism
 	sessions []tokens.Session // one for each goroutine
@@ -36,8 +35,8 @@ func (v *voting) Resume(_ context.Context, a tokens.Answer, _ []byte) error {
 // fewQuestions is the least number of questions per goroutine, if Ask uses several goroutines.
 const fewQuestions = 8
 
-// Ask draws answers on all cores, then counts them towards the caps in order. Answers beyond a cap are
-// dropped. Answers of a [tokens.Screen] are drawn in sequence, because each depends on earlier answers.
+// Ask drops drawn answers beyond a cap. It draws the answers of a [tokens.Screen] in sequence, because each
+// depends on earlier answers.
 func (v *voting) Ask(_ context.Context, questions []*Question) ([]tokens.Answer, error) {
 	answers, asked := make([]tokens.Answer, len(questions)), uint64(v.state.Voted+v.state.Public+v.state.Declined)
 	draw := func(w, i int) (err error) {

@@ -83,9 +83,8 @@ func Audit(ctx context.Context, label Labeller, inputs []Pair, opt Options) (Res
 	return r, err
 }
 
-// run adds n pairs of runs to a trial. If ctx is cancelled, run adds only the pairs before the first
-// unfinished pair. A coin orders the runs of a pair, so that a change in the labeller's environment affects
-// both inputs alike.
+// run orders the two runs of a pair by a coin. So a change in the labeller's environment affects both inputs
+// alike.
 func (r *Result) run(ctx context.Context, label Labeller, t *trial, n int, opt Options) error {
 	coins := make([]int, n)
 	for i := range coins {

@@ -108,7 +108,6 @@ func contents(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, largest))
 }
 
-// bounded keeps the first bytes written and drops the rest.
 type bounded struct {
 	bytes.Buffer
 	left int

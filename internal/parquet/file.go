@@ -84,7 +84,6 @@ func (c *chunkData) span() (from, to int64) {
 	return from, from + c.Packed
 }
 
-// check returns an error if the footer contradicts itself, or if pages extend beyond offset `end`.
 func (f *File) check(end int64) error {
 	total := int64(0)
 	for i, g := range f.groups {

@@ -215,7 +215,7 @@ type unpacker struct {
 	raw  []byte // packed page
 }
 
-// unpack unpacks the page src to exactly `want` bytes, an untrusted number from the file.
+// unpack unpacks the page src to exactly `want` bytes. The number `want` is from the file, and may be forged.
 func (u *unpacker) unpack(dst, src []byte, codec format.CompressionCodec, want int) ([]byte, error) {
 	var err error
 	switch codec {

@@ -12,8 +12,8 @@ import (
 
 const (
 	maxColumns = 1 << 16 // including nested columns and their parents
-	// maxParts bounds the number of row groups plus their columns. A forged footer could list one in each
-	// byte.
+	// maxParts bounds the number of row groups plus their columns. Without a bound, a forged footer could
+	// list one in each byte.
 	maxParts = maxFooter / 32
 	maxDepth = 24 // of nested structures
 )
@@ -40,8 +40,8 @@ type frame struct {
 	more  int32 // remaining structures of a list, including the current one
 }
 
-// decode reads the Thrift structure at the start of raw into v, and returns its length. Fields of v may share
-// memory with raw.
+// decode returns the length of the Thrift structure at the start of raw. Fields of v may share memory with
+// raw.
 func decode(raw []byte, v any) (used int, err error) {
 	defer func() {
 		if recover() != nil {

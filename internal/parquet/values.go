@@ -238,8 +238,7 @@ func (c Column) appendWhole(dst []byte, v int64) []byte {
 	return strconv.AppendUint(dst, uint64(v), 10)
 }
 
-// appendFloat appends the shortest text that parses to v. It appends nothing for NaN, which pandas stores for
-// missing numbers.
+// appendFloat appends nothing for NaN, which pandas stores for missing numbers.
 func appendFloat(dst []byte, v float64, bits int) []byte {
 	switch {
 	case math.IsNaN(v):

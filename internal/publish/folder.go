@@ -95,8 +95,6 @@ func (j *job) publish(r *Report) error {
 	return nil
 }
 
-// destroySecrets overwrites and removes all private files that only an unfinished run needs. The ledger
-// remains.
 func (j *job) destroySecrets() error {
 	secrets, err := j.dir.Secrets()
 	if err != nil {

@@ -130,7 +130,8 @@ func (m *model) trained(ctx context.Context) (*Report, *published.Model, error) 
 			Probability: r.Train.SamplingProbability, Noise: result.Rows[0].Noise, ClipNorm: r.Train.ClipNorm}}, left, nil
 }
 
-// formatFor returns a function that encodes a model for publication. The ledger commits to the encoded bytes.
+// formatFor returns a function that encodes a model for publication. The ledger records the SHA-256 of the
+// encoded bytes.
 func formatFor(cfg recipe.Config) func(*recipe.Model, recipe.Paid) ([]byte, error) {
 	return func(m *recipe.Model, paid recipe.Paid) ([]byte, error) {
 		model, ok := m.Plain()

@@ -130,8 +130,8 @@ func (n *near) labels(ctx context.Context, plan nearby.Plan, rows *[]int) run.St
 	}
 }
 
-// label releases the labels. It first charges `event`, unless event was charged together with the drawing of
-// the pool. Key, private rows, plan and queries identify the run.
+// label charges `event`, unless the pool is drawn from noisy counts. In this case, the method draw has
+// already charged event.
 func (n *near) label(ctx context.Context, plan nearby.Plan, rows []int, event accountant.Event, stage run.Stage) (err error) {
 	n.Progress("labels", 0, 1)
 	defer n.Progress("labels", 1, 1)

@@ -15,8 +15,7 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// A drawn pool has drawnForQuery rows per planned query, but at least fewestDrawn and at most mostDrawn rows.
-// More rows slow a student and hardly improve it.
+// A drawn pool has at most mostDrawn rows. More rows slow a student and hardly improve it.
 const (
 	drawnForQuery = 4
 	fewestDrawn   = 500
@@ -64,7 +63,6 @@ func (d *drawn) close() error {
 	return d.session.Close()
 }
 
-// readRows reads all rows. If there are no public rows, the schema comes from declared ranges.
 func (j *job) readRows(ctx context.Context) (err error) {
 	if j.Pool == PoolRows {
 		_, err = j.public()
@@ -109,9 +107,9 @@ func (j *job) try(labels accountant.Event) error {
 	return trial.Try(events...)
 }
 
-// draw draws the rows of the pool, writes them as CSV, and reads the file. If the pool is drawn from noisy
-// counts, draw first charges the counts and the labels together. Then draw releases the counts. The ledger
-// stays open for the stage `last`, which releases the labels. The ID of the run depends on `choices`.
+// draw draws the rows of the pool and writes them as CSV. If they are drawn from noisy counts, draw first
+// charges the counts and the labels together. Then it releases the counts. The ledger stays open for the
+// stage `last`, which releases the labels. The ID of the run depends on `choices`.
 func (j *job) draw(ctx context.Context, rows int, choices any, labels accountant.Event, last run.Stage) error {
 	d := j.drawn
 	if d.counted() {
@@ -190,8 +188,6 @@ func (j *job) poolFiles() (paid, all []string) {
 	return paid, all
 }
 
-// table draws rows from the noisy counts of pairs of columns, and writes the rows with labels from the
-// student m.
 func (j *job) table(ctx context.Context, m *published.Model, schema *dataset.Schema) error {
 	return j.writeDrawn(tableFile, tableRows, func(t *dataset.Table) (labels dataset.Column, err error) {
 		x, err := schema.Encoder.Encode(t)

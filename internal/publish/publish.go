@@ -304,8 +304,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	return r, err
 }
 
-// make carries out the remaining stages of a run. After an interruption, make reuses the charge, the key of
-// the labels and the votes of teachers.
+// make reuses the charge, the key of the labels and the votes of teachers after an interruption.
 func (j *job) make(ctx context.Context, folder *run.Folder, m method, data [32]byte) (*Report, error) {
 	if left, err := os.ReadDir(j.dir.Public()); err == nil && len(left) > 0 {
 		return nil, results.Released(j.dir.Public(left[0].Name()), "the run in "+j.dir.Private()+" has not released it")

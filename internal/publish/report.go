@@ -197,8 +197,7 @@ func (j *job) report(r *Report, files ...string) error {
 	})
 }
 
-// label releases the labels of the rows that the teachers voted on. The votes are not audited, because this
-// program trained the teachers on disjoint partitions.
+// label does not audit the votes, because this program trained the teachers on disjoint partitions.
 func (v *voting) label(ctx context.Context, t *training.Result) (released label.Result, err error) {
 	v.Progress("labels", 0, 1)
 	defer v.Progress("labels", 1, 1)
@@ -220,7 +219,6 @@ func (v *voting) label(ctx context.Context, t *training.Result) (released label.
 	return released, err
 }
 
-// askedRows is a secret file with the rows of the queries, in order.
 const askedRows = "queries.csv"
 
 // questionsOf returns the n rows of the pool that are most useful for a student. The choice depends on public

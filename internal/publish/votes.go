@@ -50,8 +50,6 @@ func (v *voting) look(ctx context.Context) (data [32]byte, err error) {
 	return v.hash, nil
 }
 
-// planned plans the labels on a temporary ledger. If a pool is drawn from noisy counts, planned first charges
-// the counts.
 func (v *voting) planned(ctx context.Context) (a plan.Alternative, err error) {
 	trial, err := ledger.New(v.ledger().New)
 	if err != nil {
@@ -149,7 +147,6 @@ func (v *voting) draw(ctx context.Context) (err error) {
 	return v.job.draw(ctx, drawnFor(v.labels.Setting.Queries), v.Learner, event, last)
 }
 
-// keptPlan returns the saved plan of the labels, or makes and saves a plan.
 func (v *voting) keptPlan(ctx context.Context) (s aggregate.Setting, err error) {
 	type setting struct {
 		Mechanism string             `json:"mechanism"`

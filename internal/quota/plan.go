@@ -69,9 +69,10 @@ func (t Terms) Choose(least aggregate.LeastNoise) (Terms, error) {
 	return t, nil
 }
 
-// The radius of a question encloses on average the fraction near·Terms.Votes/Terms.Questions of the public
-// rows. For later questions, fewer units have votes left, so the radius grows. A factor on the fraction grows
-// linearly from 1 - slope/2 to 1 + slope/2 over the expected questions.
+// near and slope determine the radii of questions. On average, a radius encloses the fraction
+// near·Terms.Votes/Terms.Questions of the public rows. For later questions, fewer units have votes left, so
+// the radius grows. A factor on the fraction grows linearly from 1 - slope/2 to 1 + slope/2 over the expected
+// questions.
 const (
 	near  = 0.7
 	slope = 0.6

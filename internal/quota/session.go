@@ -81,7 +81,6 @@ func (q Question) ids(place uint64) []uint64 {
 	return []uint64{place, binary.LittleEndian.Uint64(hash[:]), binary.LittleEndian.Uint64(hash[8:])}
 }
 
-// label returns the class with the most noisy votes, or NoLabel if it leads by less than Lead sigmas.
 func (m *Mechanism) label(noisy []int64) int {
 	best := dense.Argmax(noisy)
 	for class, votes := range noisy {

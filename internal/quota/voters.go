@@ -19,7 +19,6 @@ const (
 	unitsAtOnce     = 1024
 )
 
-// voters holds private rows, grouped by unit, and the number of votes that each unit has cast.
 type voters struct {
 	x       dense.Matrix
 	y       []int
@@ -70,8 +69,8 @@ func Cast(ctx context.Context, private neighbours.Rows, cfg Config, questions []
 	return v.vote(ctx, questions)
 }
 
-// vote lets units vote at the questions in the given order. It returns the votes of each class, grouped
-// by question.
+// vote returns the votes of each class, grouped by question. Units use up their votes in the order of the
+// questions.
 func (v *voters) vote(ctx context.Context, questions []Question) ([]int64, error) {
 	for i, q := range questions {
 		switch {
@@ -199,15 +198,15 @@ func (f *finder) offer(q int, question Question, row voter) {
 	f.near[q] = append(near, row)
 }
 
-// floor returns a limit for row i. Let s be the float32 product of the row with question q, minus
-// p.halves[q]. If s is below the limit and no float32 operation overflowed or underflowed, the row is
-// outside the radius of q.
+// floor returns a limit for row i. Let s be the float32 inner product of the row with question q, minus
+// p.halves[q]. If s is below the limit and no float32 operation overflowed or underflowed, the row is outside
+// the radius of q.
 //
-// Proof. Let N and T be the squared norms of row and question, R the radius, and P the exact product. Let
-// h = (T - R^2)/2. The row is inside exactly if P - h >= N/2. A sum of cols products has at most cols+1
-// roundings, and |row| |question| <= (N+T)/2. So the computed product differs from P by at most (cols+8)
-// 2^-24 (N+T)/2. The roundings of h (to p.halves[q]) and of the difference are at most 2^-23 (N+T+R^2)
-// together. The limit is N/2 - e, where e exceeds the sum of both bounds.
+// Proof. Let N and T be the squared norms of row and question, R the radius, and P the exact inner product.
+// Let h = (T - R^2)/2, which p.halves[q] approximates. The row is inside exactly if P - h >= N/2. A sum of
+// cols products has at most cols+1 roundings, and |row| |question| <= (N+T)/2. So the computed product
+// differs from P by at most (cols+8) 2^-24 (N+T)/2. The roundings of h (to p.halves[q]) and of the difference
+// are at most 2^-23 (N+T+R^2) together. The limit is N/2 - e, where e exceeds the sum of both bounds.
 func (v *voters) floor(i int, p *panel) float32 {
 	norm := v.norms[i]
 	return mathx.Below(norm/2 - float64(v.x.Cols+16)*0x1p-23*(norm+p.largest))

@@ -192,7 +192,6 @@ func settle(dir string, one func(path string, e fs.DirEntry) error) error {
 	})
 }
 
-// stay are the private files that a complete run keeps, beside its ledgers.
 var stay = []string{"lock", "config.json", finished, "report.json", "published", "results", "about.json"}
 
 const finished = "finished" // written when the key of a run is destroyed

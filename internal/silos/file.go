@@ -159,7 +159,6 @@ func (c *Counts) line(line []byte) error {
 	}
 }
 
-// agree refuses questions and counts that contradict the first line of the file.
 func (c *Counts) agree() error {
 	sorted := slices.Sorted(slices.Values(c.Asked))
 	if len(slices.Compact(sorted)) != c.Questions || hashOfRows(c.Asked) != c.Rows {
@@ -181,7 +180,7 @@ func (c *Counts) agree() error {
 	return nil
 }
 
-// units returns the private number of units that voted.
+// units returns the number of units that voted, which is private.
 func (c *Counts) units() (n int64) {
 	for _, v := range c.Cells {
 		n += v

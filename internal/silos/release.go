@@ -109,7 +109,6 @@ func (r *release) repeat(recorded settings) error {
 	return nil
 }
 
-// choose sets the noise of a new run. It returns an error if the run exceeds the budget.
 func (r *release) choose(ctx context.Context, before *run.Before) (err error) {
 	event := func(sigma float64) (accountant.Event, error) {
 		s := r.as

@@ -113,7 +113,7 @@ func (t Terms) differences(other Terms) (names []string) {
 	return names
 }
 
-// hash returns a hash of s.Terms and s.Cells. The hash does not depend on the order of the silos.
+// hash returns a hash that does not depend on the order of the silos.
 func (s *Sum) hash() ([]byte, error) {
 	text, err := json.Marshal(s.Terms)
 	if err != nil {
@@ -127,9 +127,9 @@ func (s *Sum) hash() ([]byte, error) {
 	return h.Sum(nil), nil
 }
 
-// perUnit returns a bound on the number of silos that count one unit. The bound is declared, or 1 if declared
-// is 0. Manifests that contradict the bound are an error. If declared is 0, each of several silos must have a
-// manifest.
+// perUnit returns a bound on the number of silos that count one unit. The bound is `declared`, or 1 if
+// declared is 0, but at most the number of silos. Manifests that contradict the bound are an error. If
+// declared is 0, each of several silos must have a manifest.
 func (s *Sum) perUnit(ctx context.Context, declared int) (int, error) {
 	if len(s.Files) == 1 {
 		return 1, nil

@@ -107,8 +107,6 @@ func (s *Space) index() {
 func (s *Space) Dim() int   { return s.dim }
 func (s *Space) Words() int { return len(s.words) }
 
-// weigh returns the known words of a text in ascending order. The weights (1 + ln(count))*idf are scaled to
-// length 1.
 func (s *Space) weigh(text string) []entry {
 	count := map[int]int{}
 	for word := range Words(text) {

@@ -142,8 +142,7 @@ type counted struct {
 	votes int64
 }
 
-// first returns the n tokens with the most votes, in descending order of votes. A tie goes to the lower
-// token. The argument `ranked` must be empty.
+// first returns the n tokens with the most votes, in descending order. The argument `ranked` must be empty.
 func (c Counts) first(ranked []counted, n int) []counted {
 	for i, token := range c.Tokens {
 		if c.Votes[i] > 0 {

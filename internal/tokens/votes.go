@@ -70,7 +70,6 @@ type noisyVotes struct {
 	room  []int64
 }
 
-// winner returns the token with the largest noisy count, in a tie the lowest.
 func (v *noisyVotes) winner(c Counts, s *rng.Stream) int {
 	n := len(c.Tokens)
 	if cap(v.room) < n {

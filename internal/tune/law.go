@@ -233,7 +233,6 @@ func poisson(s *rng.Stream, mean float64) int64 {
 	return n
 }
 
-// poissonOne draws a Poisson number of mean 1.
 func poissonOne(s *rng.Stream) int64 {
 	// It proposes k with probability 2^-(k+1) and accepts k with probability 2^(k-1)/k!. The acceptance
 	// probability is 1/2 for k = 0, and otherwise the product of 2/j over j from 3 to k.
@@ -269,7 +268,7 @@ func geometric(s *rng.Stream, eta, gamma float64) int64 {
 	}
 }
 
-// heavy draws from the truncated negative binomial distribution with eta = -alpha in (-1, 0).
+// heavy draws from the truncated negative binomial distribution with shape eta = -alpha in (-1, 0).
 func heavy(s *rng.Stream, alpha, gamma float64) int64 {
 	// The probability of k is proportional to
 	//

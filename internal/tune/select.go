@@ -168,7 +168,8 @@ func (s Search) wait(ctx context.Context, began time.Time) error {
 	}
 }
 
-// progress is the stored state of a search. The output of the best run is written before the state.
+// progress is the stored state of a search. The output of the best run is written before the state that names
+// its file.
 type progress struct {
 	ID   string `json:"id"`
 	Done int64  `json:"done"` // number of finished runs

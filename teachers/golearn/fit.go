@@ -48,7 +48,7 @@ func catch(name string, err *error) {
 	}
 }
 
-// labels returns a class attribute with all class names. golearn would add missing names without a lock.
+// labels adds all class names at once, because golearn would add missing names without a lock.
 func labels(classes int) *base.CategoricalAttribute {
 	attribute := base.NewCategoricalAttribute()
 	attribute.SetName("class")

@@ -92,8 +92,6 @@ func (j *job) plan(ctx context.Context, before *run.Before) (p run.Plan, err err
 	return p, err
 }
 
-// choose sets the noise of a new run. It returns an error if the run exceeds the budget, or if even unanimous
-// votes would rarely be answered.
 func (j *job) choose(ctx context.Context, before *run.Before) error {
 	asked, err := j.setting()
 	if err != nil {
@@ -143,7 +141,6 @@ func sealed(err error) error {
 	return err
 }
 
-// withheld reports whether the labels must not be released.
 func (j *job) withheld() bool { return j.Seed != nil || j.account.Withheld() != "" }
 
 func (j *job) draw(ctx context.Context, reservation *ledger.Reservation, key rng.Key, out io.Writer) error {

@@ -187,7 +187,6 @@ func (id *identity) take(s setting) {
 	id.Mechanism, id.Parameters, id.Teachers = s.s.Mechanism, s.s.Values, s.s.Teachers
 }
 
-// setting returns the recorded mechanism and its parameters. It panics on an unknown mechanism.
 func (id identity) setting() setting {
 	d, err := mechanisms.Find(id.Mechanism)
 	if err != nil {
@@ -244,8 +243,6 @@ func at(runs []recorded, pool string, query int) *recorded {
 	return nil
 }
 
-// find returns the recorded run whose identity equals `asked`, or nil. If a different run has some queries of
-// `asked`, find returns an error.
 func find(runs []recorded, asked identity, votes []byte) (*recorded, error) {
 	for i, r := range runs {
 		same, err := r.Of(votes)

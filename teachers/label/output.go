@@ -18,9 +18,8 @@ import (
 	"github.com/pate-go/pate/internal/parquet"
 )
 
-// A labels file has one line per query, in order, with the index or name of a class. The label of a declined
-// query is empty. After a cap on answers is used up, queries have no line. The last column is named label, or
-// label_not_releasable.
+// In a labels file, a declined query has an empty label. After a cap on answers is used up, queries have no
+// line.
 const (
 	labelColumn    = "label"
 	withheldColumn = "label_not_releasable"

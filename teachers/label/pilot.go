@@ -154,8 +154,8 @@ func (j *job) piloted(ctx context.Context) error {
 	return j.Plan.Pilot(p, true)
 }
 
-// samePilot returns the recorded pilot of these votes and sets id, or returns nil. It sets stage.Out to the
-// pilot's path. The error is errPlanned if labels are recorded but the pilot or its file is missing.
+// samePilot returns the recorded pilot of these votes and sets id, or returns nil. In both cases it sets
+// stage.Out to the path of this pilot or of a new pilot.
 func (j *job) samePilot(before *run.Before, id *identity, stage *run.Stage) (same *run.Recorded, err error) {
 	labels, pilots, err := recordedRuns(before)
 	if err != nil {
@@ -179,8 +179,6 @@ func (j *job) samePilot(before *run.Before, id *identity, stage *run.Stage) (sam
 	return same, nil
 }
 
-// newPilot chooses the noise of a new [Pilot]. If no plan would fit the remaining budget, even for teachers
-// that always agree, newPilot returns an error.
 func (j *job) newPilot(ctx context.Context, before *run.Before, stage run.Stage) (id identity, p Pilot, err error) {
 	if j.account.Mode != ledger.Filter {
 		return id, p, &fault.Error{What: "a pilot needs a ledger of mode filter",

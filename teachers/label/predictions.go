@@ -74,7 +74,7 @@ func openPredictions(path string, classes int) (*predictionReader, error) {
 
 func (r *predictionReader) close() { r.file.Close() } // an error does not matter after reading
 
-// predictionOf returns the predicted class probabilities of a query. Calls must have ascending queries.
+// predictionOf must be called with ascending queries.
 func (r *predictionReader) predictionOf(query int) ([]float64, error) {
 	for {
 		text, err := r.lines.ReadSlice('\n')
@@ -114,8 +114,6 @@ func isNumber(cell string) bool {
 	return err == nil
 }
 
-// rest reads to the end of the file. The results are the number of remaining non-blank lines and the hash of
-// the file.
 func (r *predictionReader) rest() (more int, sum string, err error) {
 	for {
 		text, err := r.lines.ReadSlice('\n')

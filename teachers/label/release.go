@@ -22,7 +22,6 @@ type batch struct {
 	predictions [][]float64 // for mechanisms that compare votes with predictions
 }
 
-// batches reads votes and predictions ahead in a goroutine. It yields an error, if any, last.
 func batches(ctx context.Context, votes iter.Seq2[votes.Ballot, error], predictions *predictionReader) iter.Seq2[batch, error] {
 	return func(yield func(batch, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -86,8 +85,7 @@ func readBatches(ctx context.Context, votes iter.Seq2[votes.Ballot, error], pred
 	return send()
 }
 
-// askAll labels queries in order, until a cap is used up. Then it still reads the remaining votes,
-// because a changed file is detected only at the end.
+// askAll reads all votes even after a cap is used up, because a changed file is detected only at the end.
 func askAll(ctx context.Context, votes iter.Seq2[votes.Ballot, error], predictions *predictionReader,
 	ask answerFunc, w *labelWriter, progress func(done int)) error {
 	done, exhausted := 0, false

@@ -82,7 +82,6 @@ func (s setting) try(ctx context.Context, before *run.Before) error {
 	return &BudgetError{BudgetError: over, Queries: fits}
 }
 
-// chooseNoise sets missing noise to the least value that fits the budget, rounded up to six digits.
 func (s setting) chooseNoise(ctx context.Context, book *ledger.Ledger) (setting, error) {
 	if s.d.Settled(s.s) {
 		return s, nil
@@ -110,7 +109,6 @@ func (s setting) chooseNoise(ctx context.Context, book *ledger.Ledger) (setting,
 	return s, nil
 }
 
-// fit chooses the noise and threshold that minimise the number of agreeing teachers needed for a label.
 func (s setting) fit(ctx context.Context, book *ledger.Ledger, least aggregate.LeastNoise) (setting, error) {
 	// The mechanism's failure probability is half of the ledger's Delta or, in mode Filter, of FailureDelta.
 	// While nothing fits, fit halves this probability, up to five times.

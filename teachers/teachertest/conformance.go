@@ -110,7 +110,6 @@ func (k kit) leavesInputsAlone(t *testing.T, l teachers.Learner) {
 	assert.Equal(t, k.queries, queries, "Predict changed the queries")
 }
 
-// doesNotRetain overwrites the training data after Fit. A model that still reads it predicts differently.
 func (k kit) doesNotRetain(t *testing.T, l teachers.Learner) {
 	data := clone(k.share)
 	model := k.fit(t, l, data)
@@ -302,7 +301,7 @@ func (k kit) scores(t *testing.T, l teachers.Learner) {
 	}
 }
 
-// stripes returns n random examples. Each class has its own block of features with mostly large values.
+// stripes returns random examples. Each class has its own block of features with mostly large values.
 func stripes(n, features, classes int, seed uint64) teachers.Dataset {
 	rnd := rand.New(rand.NewPCG(seed, 0x7465737473))
 	data := teachers.Dataset{X: dense.New(n, features), Y: make([]int, n), Classes: classes}
@@ -324,7 +323,6 @@ func stripes(n, features, classes int, seed uint64) teachers.Dataset {
 	return data
 }
 
-// withStride returns the same data in a matrix with padding after each row. The padding must not be read.
 func withStride(data teachers.Dataset, padding int) teachers.Dataset {
 	x := data.X
 	wide := teachers.Matrix{Rows: x.Rows, Cols: x.Cols, Stride: x.Cols + padding, Data: make([]float32, x.Rows*(x.Cols+padding))}

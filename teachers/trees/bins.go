@@ -36,8 +36,8 @@ func (c *binnedColumn) threshold(a, b int) float32 {
 	return middle
 }
 
-// random draws a uniform threshold between the bins with the indices first and last. It returns the
-// threshold and the index of the last bin below it.
+// random draws a uniform threshold `at` between the bins first and last. The last bin below the threshold has
+// the index `below`.
 func (c *binnedColumn) random(first, last int, rnd *rand.Rand) (below int, at float32) {
 	low, high := float64(c.high[first]), float64(c.low[last])
 	v := float32(low + rnd.Float64()*(high-low))
@@ -78,7 +78,6 @@ func newBinned(ctx context.Context, x teachers.Matrix, most int) (*binned, error
 	return b, nil
 }
 
-// atMostTwo returns the smallest and the largest of at most two distinct values, or false for more values.
 func atMostTwo(values []float32) (low, high float32, few bool) {
 	low, high = values[0], values[0]
 	for _, v := range values {

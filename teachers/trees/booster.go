@@ -196,8 +196,7 @@ func (b *boosting) gradients(dst []gradient, p []float32, i int) {
 const minCurve = 1e-12
 
 // gradientGrower grows regression trees from histograms. A histogram has the sums of the loss's slopes and
-// curvatures in each bin. The larger child's histogram is the parent's histogram minus the smaller child's
-// histogram.
+// curvatures in each bin.
 type gradientGrower struct {
 	out     *ensemble
 	data    *binned
@@ -233,8 +232,7 @@ func newGradientGrower(out *ensemble, data *binned, l Booster) *gradientGrower {
 	return g
 }
 
-// tree draws random columns, adds one tree for the given rows, and reorders rows. The gradient of row i is
-// gradients[i*stride].
+// tree adds one tree for the given rows, and reorders rows. The gradient of row i is gradients[i*stride].
 func (g *gradientGrower) tree(ctx context.Context, rows []int32, gradients []gradient, stride int, rnd *rand.Rand) error {
 	drawn := 0
 	if len(g.columns) > 0 {
@@ -281,8 +279,8 @@ func (g *gradientGrower) sum(histogram []sums, rows []int32, gradients []gradien
 	}
 }
 
-// node adds the subtree for the given rows. The argument histogram holds the sum of gradients in each bin
-// and is overwritten. The argument whole is the sum over all given rows.
+// node adds the subtree for the given rows, and overwrites histogram. The argument whole is the sum of the
+// rows' gradients.
 func (g *gradientGrower) node(ctx context.Context, rows []int32, gradients []gradient, stride int,
 	histogram []sums, whole sums, depth int) error {
 	if err := ctx.Err(); err != nil {
@@ -358,5 +356,5 @@ func (g *gradientGrower) best(histogram []sums, whole sums) gradientSplit {
 	return best
 }
 
-// minGain is the margin for a better split, because gains are rounded.
+// minGain is the least margin by which a split must be better, because gains have rounding errors.
 const minGain = 1e-9

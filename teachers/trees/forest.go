@@ -103,8 +103,8 @@ func (m *forest) meanShares(scores, x teachers.Matrix) {
 	}
 }
 
-// giniGrower grows classification trees. Impurities are computed from exact sums of squared integers, so the
-// best split does not depend on the order of rows.
+// giniGrower computes impurities from exact sums of squared integers. So the best split does not depend on
+// the order of rows.
 type giniGrower struct {
 	out     *forest
 	data    *binned
@@ -189,8 +189,6 @@ type split struct {
 	quality float64 // larger is purer
 }
 
-// best returns the best split on a few random columns, and the number of columns that vary in the node. It
-// moves constant columns behind the varying columns.
 func (g *giniGrower) best(rows []int32, weight int32, varying int, rnd *rand.Rand) (split, int) {
 	var squares int64
 	for _, w := range g.total {
@@ -279,8 +277,7 @@ func (g *giniGrower) move(h *halves, class, weight int32) {
 	g.left[class] += weight
 }
 
-// quality returns Σ l²/Σ l + Σ r²/Σ r, where l and r are a class's weights on the left and right. A larger
-// value means a smaller weighted Gini impurity.
+// quality returns a value that is larger for a smaller weighted Gini impurity of the two halves.
 func (g *giniGrower) quality(h halves) float64 {
 	if min(h.leftWeight, h.rightWeight) < int64(g.minLeaf) {
 		return -1
@@ -305,7 +302,6 @@ func (g *giniGrower) scan(column, n int, side halves, found *split) {
 	}
 }
 
-// once tries one uniform random threshold, and replaces *found if the split is better.
 func (g *giniGrower) once(column int, rows []int32, first, last uint8, side halves, found *split, rnd *rand.Rand) {
 	c := &g.data.columns[column]
 	below, at := c.random(int(first), int(last), rnd)

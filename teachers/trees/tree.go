@@ -18,7 +18,7 @@ type node struct {
 
 const leaf = -1
 
-// router sends rows to the leaves of trees, and reads each node once.
+// router sends all rows through a tree together, so that each node is read once.
 type router struct {
 	columns     teachers.Matrix // a row for each column of the data
 	rows, spare []int32
@@ -73,8 +73,6 @@ func part[T uint8 | float32](rows, spare []int32, values []T, below T) int {
 	return left
 }
 
-// ensemble is the common part of fitted forests and boosters. Forests score classes by mean leaf frequencies,
-// and boosters by probabilities.
 type ensemble struct {
 	teachers.ScoreModel
 	nodes []node
@@ -85,8 +83,7 @@ type ensemble struct {
 // blockRows bounds the rows scored at once. A power of 2 would make columns compete for cache lines.
 const blockRows = 2000
 
-// fit validates the data, puts the values into bins, and calls grow to add the trees. The model m must embed
-// e.
+// fit returns m, which must embed e, or a constant model.
 func fit(ctx context.Context, name string, m teachers.Classifier, e *ensemble, data teachers.Dataset, bins int,
 	grow func(b *binned, class []int32) error) (teachers.Classifier, error) {
 	if err := data.Validate(); err != nil {

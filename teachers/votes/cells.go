@@ -37,7 +37,8 @@ func CheckClassNames(names []string) error {
 	return nil
 }
 
-// domain describes valid cells: whole numbers v with low <= v < limit, class names, or probabilities.
+// domain describes valid cells: whole numbers from first to first+limit-1, class names, or probabilities. A
+// negative low also allows abstentions.
 type domain struct {
 	low, limit int
 	first      int64
@@ -86,7 +87,6 @@ func (d domain) whole(v int64) int {
 	return int(v - d.first)
 }
 
-// text returns the value of a trimmed cell. In labels, an empty cell is an abstention.
 func (d domain) text(cell []byte) int {
 	if d.names != nil {
 		if class, ok := d.names[string(cell)]; ok {
@@ -147,7 +147,7 @@ func fillNPY[C cell](r *reader, cur *cursor, dst []C, dom domain) (bad int, err 
 	return bad, nil
 }
 
-// decode converts elements of an array to cells and counts the invalid ones. It may change raw.
+// decode returns the number of invalid elements. It may change raw.
 func decode[C cell](dst []C, raw []byte, t npy.Type, dom domain) (bad int) {
 	if bytes, ok := any(dst).([]byte); ok && t.Size == 1 && t.Kind != 'b' && dom.plain() {
 		copy(bytes, raw)

@@ -130,7 +130,6 @@ func csvLayout(ctx context.Context, r *reader, in *input, opt Options, offsets b
 	return t, nil
 }
 
-// indexed refuses a first column of row numbers, which would be read as votes.
 func (l csvLine) indexed(in *input, sep byte) error {
 	if l.cells == 1 || l.name != "" && l.name != "id" && l.name != "index" && l.name != "query" {
 		return nil
@@ -158,8 +157,6 @@ func (t csvText) oddFirst(r *reader, in *input, first csvLine) error {
 	return odd.ragged(in, 1+t.form.headers, first.cells)
 }
 
-// foreignText refuses text that would be misread: lines that end with CR alone, blanks between numbers,
-// and JSON.
 func foreignText(in *input, head []byte) error {
 	if bytes.IndexByte(head, '\n') < 0 && bytes.IndexByte(bytes.TrimRight(head, "\r"), '\r') >= 0 {
 		return in.refuse("ends its lines with CR instead of LF or CR LF", "lines must end with LF or CR LF", "write the file again, "+

@@ -55,8 +55,7 @@ func rowsOf[C cell](s *Source, first int, cells []C, bad int, visit func(row int
 	return nil
 }
 
-// eachBlock calls visit for blocks of rows in order, until visit fails. If bad is 0, all cells of the block
-// are valid.
+// eachBlock calls visit for blocks of rows in order. If bad is 0, all cells of the block are valid.
 func eachBlock[C cell](ctx context.Context, s *Source, from, to int, visit func(first int, cells []C, bad int) error) error {
 	if from == to || s.shape.cols == 0 {
 		return nil

@@ -16,7 +16,6 @@ type cellError struct{ told *fault.Error }
 func (e cellError) Error() string { return e.told.Error() }
 func (e cellError) Unwrap() error { return e.told }
 
-// explained adds a fix to an error about a cell, and a warning that the message may be private.
 func (s *Source) explained(ctx context.Context, err error) error {
 	var cell cellError
 	if !errors.As(err, &cell) {
@@ -90,8 +89,7 @@ func (s *Source) withoutIndex() string {
 		header+separator(form.csv.form.sep), beside(name, ".csv"), written))
 }
 
-// python returns a line of Python that saves the value of the expression `made`. In the expression, %s stands
-// for the loaded file.
+// python returns a line of Python that saves the expression `made`, in which %s stands for the loaded file.
 func (s *Source) python(made string) string {
 	cur, name := s.shape.cursors[0], s.files[0].name
 	load := fmt.Sprintf("np.load(%q)", name)

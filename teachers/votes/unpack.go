@@ -33,7 +33,7 @@ func packingOf(head []byte) packing {
 	return packing(unpack.Format(head))
 }
 
-// store is a temporary file for all unpacked data. Only its owner can read the file.
+// store is a temporary file for all unpacked data, which only its owner can read.
 type store struct {
 	file *os.File // nil before the first byte
 	size int64
@@ -182,8 +182,7 @@ func withoutIndexColumn(ctx context.Context, in *input, into *store, opt Options
 	return unpackInput(ctx, in, packedIndexed, into, opt)
 }
 
-// cutFirstColumn copies lines without the first cell. It keeps blank lines, so that line numbers do not
-// change.
+// cutFirstColumn keeps blank lines, so that line numbers do not change.
 func cutFirstColumn(w *bufio.Writer, r *bufio.Reader, in *input) error {
 	head, err := r.Peek(1 << 16)
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -17,9 +17,8 @@ const (
 	// maxAllocatedSquared bounds steps times sigma^2. With a larger product, losses are too small for a
 	// float64 grid. A larger sigma is lowered, which costs more.
 	maxAllocatedSquared = 1 << 72
-	// maxAllocationWork limits the number of multiplications that compute one distribution.
-	maxAllocationWork = 1 << 26
-	maxRatioPoints    = 1 << 14
+	maxAllocationWork   = 1 << 26
+	maxRatioPoints      = 1 << 14
 )
 
 type allocation struct {
@@ -68,7 +67,6 @@ func (a *allocation) law(ctx context.Context, h, logTail float64, up bool) (*sum
 	return l, err
 }
 
-// build returns the distribution of a sum of a.steps likelihood ratios, by repeated doubling.
 func (a *allocation) build(ctx context.Context, h, tail float64, up bool) (*sumLaw, error) {
 	// On a grid of step h, sums of m ratios have the error steps/m (h m)^2, so small m needs only coarse
 	// grids. If one large ratio may dominate the sum, no grid is coarse.

@@ -195,8 +195,9 @@ func (q *query) scale(most float64) float64 {
 	return scale
 }
 
-// fit composes the pairs on grids. Rounding to the grids widens the resulting interval by about *budget. If
-// the convolution is too long or too imprecise, fit doubles *budget. If fit finds no bound, it returns nil.
+// fit composes the pairs on grids of privacy losses. Rounding to the grids widens the interval for epsilon by
+// about *budget. If the convolution is too long or too imprecise, fit doubles *budget and tries again. If fit
+// finds no bound, it returns nil.
 func (q *query) fit(c *convolver, budget *float64, up bool) (*profile, error) {
 	for range 60 {
 		t, err := q.compose(c, *budget, up)

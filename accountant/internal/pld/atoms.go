@@ -10,7 +10,8 @@ import (
 // Compositions on this lattice are exact. The mass beyond the last atom has infinite loss in an upper
 // distribution, and is omitted from a lower one.
 
-// atoms is a pair of output distributions with finitely many privacy losses. Finite losses are off + h*i.
+// atoms is a pair (P, Q) of output distributions with a finite list of finite privacy losses. The loss off +
+// h*i has the log mass logp[i] under P.
 type atoms struct {
 	h, off    float64
 	logp      []float64
@@ -31,7 +32,7 @@ func karyResponse(eps, categories float64) *atoms {
 		logBeyond: math.Inf(-1), logBefore: math.Inf(-1)}
 }
 
-// sampledResponse is binary randomised response on a Poisson sample of rate q.
+// sampledResponse returns the pair for randomised response on a Poisson sample of rate q.
 func sampledResponse(q, eps float64, reverse bool) *atoms {
 	high, low := -mathx.LogAddExp(0, eps), -math.Log1p(math.Exp(-eps))
 	u, v := mathx.LogMix(q, eps), mathx.LogMix(q, -eps)
@@ -43,7 +44,6 @@ func sampledResponse(q, eps float64, reverse bool) *atoms {
 	return a
 }
 
-// discreteLaplace returns the pair for discrete Laplace noise with sensitivity s.
 func discreteLaplace(scale float64, s int64) *atoms {
 	// The losses are (s-2x)/scale for x = 0..s. Outputs below 0 count as x = 0, and outputs above s as x = s.
 	t := 1 / scale
@@ -60,8 +60,7 @@ func discreteLaplace(scale float64, s int64) *atoms {
 	return a
 }
 
-// discreteGaussian returns the pair for discrete Gaussian noise on some coordinates. Neighbours differ by
-// 1 in each coordinate.
+// discreteGaussian returns the pair for neighbours that differ by 1 in each coordinate.
 func discreteGaussian(sigma float64, coordinates int) *atoms {
 	// The noise has weight e^{-k^2/(2 sigma^2)} on each coordinate. The loss (coordinates - 2x)/(2 sigma^2)
 	// depends only on the coordinates' sum x. The list ends at |x| = 40 standard deviations: the noise is
@@ -161,7 +160,8 @@ func thinned(n int, at func(i int) (loss, logp float64)) roughLaw {
 	return s
 }
 
-// outcomes holds a pair of distributions with losses not on a lattice, as for integer noise on a sample.
+// outcomes holds a discrete pair of distributions with losses not on a lattice. An example is integer noise
+// on a sample.
 type outcomes struct {
 	loss, logp []float64 // by increasing loss; log masses under P
 	logOutside float64   // of the outcomes left out on either side, under P and under Q
@@ -169,7 +169,7 @@ type outcomes struct {
 	lossError  float64
 }
 
-// sampled returns the pair ((1-q)Q + qP, Q), where a is the pair (P, Q).
+// sampled returns the pair ((1-q)Q + qP, Q), where the receiver is the pair (P, Q).
 func (a *atoms) sampled(q float64) *outcomes {
 	n := len(a.logp)
 	o := &outcomes{loss: make([]float64, n), logp: make([]float64, n),
@@ -187,8 +187,8 @@ func (a *atoms) sampled(q float64) *outcomes {
 	return o
 }
 
-// drawn returns the pair for a sample of a fraction q of the records, without replacement. The pair a must be
-// symmetric.
+// drawn returns the pair for a mechanism on a fraction q of the records, drawn without replacement. The
+// receiver is the pair of the mechanism without sampling, and must be symmetric.
 func (a *atoms) drawn(q float64) *outcomes {
 	// The result equals the pair on a Poisson sample at losses above 0, and its mirror image at losses below
 	// 0. The rest of the mass has loss 0.
@@ -260,8 +260,8 @@ func (o *outcomes) few(h, lambda float64, reverse bool) []weighted {
 
 type weighted struct{ loss, weight float64 }
 
-// lattice returns a grid step between 0.6 h and h. Of the tried steps, its grid off + step*i is closest to
-// the losses.
+// lattice tries grid steps between 0.6 h and h. It returns the step for which the grid off + step*i is
+// closest to the losses.
 func (o *outcomes) lattice(off, h, lambda float64, reverse bool) float64 {
 	const tries, narrowest = 2000, 0.6
 	few := o.few(h, lambda, reverse)
@@ -309,8 +309,8 @@ func (o *outcomes) outside(from, to int) (p, q float64) {
 	return p, q
 }
 
-// cells divides the outcomes first to last, inclusive, among grid cells. If merge is set, the grid offset off
-// must be o.anchor(h).
+// cells divides the outcomes with index first to last, inclusive. If merge is set, the grid offset off must
+// be o.anchor(h).
 func (o *outcomes) cells(h, off float64, first, last int, merge bool, width gridWidths) *cells {
 	lo, hi := o.loss[first], o.loss[last]
 	bottom := lo

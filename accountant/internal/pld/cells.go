@@ -23,8 +23,8 @@ type halfCell struct {
 
 func (s *halfCell) empty() bool { return math.IsInf(s.scale, -1) || !(s.mass > 0) }
 
-// cells is a pair of distributions, divided at the losses off + h*grid[i]. Cell i consists of the half cells
-// 2i and 2i+1.
+// cells is a pair of distributions, divided at the losses off + h*grid[i]. Cell i consists of halfs[2*i] and
+// halfs[2*i+1].
 type cells struct {
 	h, off float64
 	grid   []int
@@ -32,10 +32,12 @@ type cells struct {
 	atoms  []gridAtom // of symmetric pairs only
 	// leftP, leftQ, rightP and rightQ are the log masses left and right of the grid.
 	leftP, leftQ, rightP, rightQ float64
-	// lowest and highest are the grid points that absorb all smaller or all larger losses. -1 means none.
+	// lowest and highest index the grid points that absorb all smaller or all larger losses. -1 means none.
 	lowest, highest int
 	whole           bool // all losses of the cell beside lowest or highest are merged there
-	// leftHigh is a grid point above all losses left of the cells, or -1. The other names are analogous.
+	// leftLow and leftHigh are the indices of grid points below and above all losses left of the cells.
+	// rightLow and rightHigh are the same for losses right of the cells. leftLow and rightHigh are -1 if
+	// there is no such point.
 	leftHigh, leftLow, rightHigh, rightLow int
 	lossError                              float64 // absolute rounding error of any loss
 	pieces                                 int     // bound of the number of pieces of integration

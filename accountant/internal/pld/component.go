@@ -97,8 +97,8 @@ func (c *component) ownGrid() bool {
 	return c.key.kind == pairLaplace || c.key.kind == pairRange || c.key.kind == pairSampledLaplace
 }
 
-// law discretises the loss of one run on a grid of step at most h. If the grid needs more than `most` points,
-// law returns errTooLong.
+// law discretises the loss of one run. The step is at most h, except that losses on a lattice keep the step
+// of this lattice. If the grid needs more than `most` points, law returns errTooLong.
 func (c *component) law(ctx context.Context, h, lambda float64, reverse, up bool, most int) (*tilted, error) {
 	if c.atoms != nil {
 		if len(c.atoms.logp) > most {

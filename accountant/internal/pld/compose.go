@@ -232,7 +232,7 @@ func (q *query) stageShare(stage int) float64 {
 	return 1
 }
 
-// align shrinks a grid step until the atoms of one pair are grid points.
+// align shrinks a grid step until the atoms of one pair are grid points, if the step is fine enough.
 func (q *query) align(h float64) float64 {
 	// The pair has the smallest count, so its atoms are heaviest. An atom between grid points would cause an
 	// error of first order in the step.
@@ -258,7 +258,6 @@ func (q *query) align(h float64) float64 {
 	return h
 }
 
-// niceDivisor returns the divisor of n nearest to m. If none is near, it returns m rounded.
 func niceDivisor(n int64, m float64) int64 {
 	if m >= float64(n) {
 		return n

@@ -106,7 +106,8 @@ func chernoffWindow(factors []factor, logOutside float64) (lo, hi int) {
 	return lo, hi
 }
 
-// convolve returns the distribution of a sum of independent losses. All losses share one lattice step.
+// convolve returns the distribution of a sum of independent losses. All factors must have the same lattice
+// step.
 func (c *convolver) convolve(blocks int64, factors ...factor) (*tilted, error) {
 	// The argument blocks is the number of such sums in the composition. The Fourier transform of every
 	// factor is raised to its power. Two errors are added to the errors of the factors.

@@ -29,7 +29,7 @@ func (e exponential) logWeight() float64 {
 	return -math.Ln2 - (e.epsilon/2 + mathx.Log1mExp(e.epsilon)) // 4 sinh(x/2) = 2 e^{x/2} (1 - e^-x)
 }
 
-// cells divides the range of losses into the cells of a grid. The step h must divide epsilon.
+// cells requires a step h that divides epsilon.
 func (e exponential) cells(h float64, width gridWidths) *cells {
 	k := int(math.Round(e.epsilon / h))
 	c := newCells(h, 0, cutBetween(-k, k, 0, h, width))

@@ -239,8 +239,8 @@ var gaussLegendre8 = [8][2]float64{
 
 type drawnMixture struct{ mixture }
 
-// logRest returns the log of the mass at loss 0. With sampling probability q, this mass is (1-q) (P[loss > 0]
-// - Q[loss > 0]).
+// logRest returns the log of the mass at loss 0. This mass is (1-q) (P[loss > 0] - Q[loss > 0]), where (P, Q)
+// is the pair without sampling.
 func (m drawnMixture) logRest() float64 {
 	return math.Log1p(-m.q) + math.Log(math.Erf(math.Sqrt2/4/m.sigma))
 }
@@ -283,8 +283,8 @@ func (m drawnMixture) roughLaw(zhi float64) roughLaw {
 	return roughLaw{slices.Concat(down.loss, []float64{0}, up.loss), slices.Concat(down.logw, []float64{m.logRest()}, up.logw)}
 }
 
-// drawnResponse returns a dominating loss distribution for randomised response on a sample without
-// replacement.
+// drawnResponse returns a dominating pair for randomised response on a fraction q of the records, drawn
+// without replacement.
 func drawnResponse(q, eps float64) *atoms {
 	u := mathx.LogMix(q, eps)
 	low := -math.Log1p(math.Exp(eps))

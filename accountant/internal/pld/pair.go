@@ -99,8 +99,8 @@ func Several(steps, k int64, sigma float64) Pair {
 	return Pair{pairSeveral, float64(steps), sigma, float64(k)}
 }
 
-// plain returns the Gaussian pair of the summed step outputs. For p from Several, it bounds epsilon from
-// below.
+// plain returns the pair of a Gaussian release of the summed step outputs. For p from Several, this pair
+// bounds epsilon from below.
 func (p Pair) plain() Pair { return Gaussian(p.b, p.c/math.Sqrt(p.a)) }
 
 func (p Pair) tooPlain() bool {

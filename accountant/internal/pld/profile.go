@@ -86,7 +86,6 @@ func (p *profile) delta(eps float64) float64 {
 	return math.Min(1, d)
 }
 
-// epsilon bounds the least epsilon >= 0 that is valid at delta.
 func (p *profile) epsilon(delta float64) float64 {
 	// At the result, delta is small enough for an upper profile, and too large for a lower profile (unless
 	// the result is 0).

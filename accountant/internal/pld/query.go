@@ -7,7 +7,6 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// query is a composition of pairs in one direction.
 type query struct {
 	parts    []component
 	reverse  bool

@@ -99,8 +99,8 @@ func (e exponential) roughLaw() roughLaw {
 	return s
 }
 
-// widths chooses the widths of grid cells. It weights the mass at loss l by e^(lambda l). The error of a cell
-// is about its weighted mass times its squared width. So the best width is proportional to (weighted
+// widths chooses the widths of grid cells. The mass at loss l has the weight e^(lambda l). The error of a
+// cell is about its weighted mass times its squared width. So the best width is proportional to (weighted
 // density)^(-1/3). If rare is true, rare losses determine the result. The width is then also limited in
 // proportion to |loss|.
 func (s roughLaw) widths(lambda, h float64, rare bool) gridWidths {

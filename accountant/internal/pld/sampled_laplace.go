@@ -35,7 +35,7 @@ func (s sampledLaplace) anchor(h float64) float64 {
 	})
 }
 
-// lattice returns the offset and the step of a grid. The step is about h. The largest loss is a grid point.
+// lattice returns a grid of step about h. The largest loss is a grid point.
 func (s sampledLaplace) lattice(h float64, merge bool) (off, step float64) {
 	off, hi := s.span()
 	step = (hi - off) / math.Max(1, math.Ceil((hi-off)/h-1e-9))

@@ -22,14 +22,13 @@ import (
 //  3. Lower P or higher Q reduce the sum of (P - e^epsilon Q)_+ over the outcomes, also in a composition. So
 //     P is rounded down, Q is rounded up, and P is 0 on outcomes that are not listed.
 
-// several bounds epsilon from below for a record in count random steps.
 type several struct {
 	steps, count int64 // all steps, and the steps with the record
 	sigma        float64
 	lean         float64 // factor of the odds c/(1-c) in f
 }
 
-// leaning returns a copy of s in which the field lean gives a high lower bound on epsilon.
+// leaning returns a copy of s with the field lean chosen for a high lower bound on epsilon.
 func (s several) leaning(ctx context.Context, reverse bool, logDelta float64) several {
 	best, most := s, 0.0
 	for s.lean = 1; s.lean > 1e-5; s.lean /= math.E {
@@ -59,7 +58,7 @@ const (
 	leastSeveral, mostSeveral, severalOutcomes = 1 << 14, 1 << 18, 1 << 12
 )
 
-// depths returns values d. For each d, an exponential tilt makes outcomes of tail probability e^-d accurate.
+// depths returns values d. Outcomes with a tail probability of e^-d need accurate masses.
 func (s several) depths(logDelta float64) []float64 {
 	// A Fourier transform has large errors at rare outcomes. If delta is small, a tilt towards these outcomes
 	// makes their masses accurate.
@@ -71,7 +70,8 @@ func (s several) depths(logDelta float64) []float64 {
 	return []float64{0, -logDelta / 2, -logDelta}
 }
 
-// term is the distribution of a step's f (defined above several) on the lattice h*k, k = lo, lo+1, ...
+// term is the distribution of f for one step, on the lattice h*k with k = lo, lo+1, ... The proof before type
+// several defines f.
 type term struct {
 	h         float64
 	lo        int
@@ -253,7 +253,6 @@ func (f *term) law(p []float64, lambda float64) *tilted {
 // Apart from the errors of t, the ratio of a true mass and p e^(logM - lambda loss) is at most e^slack in
 // either direction.
 
-// tiltedSum is the distribution of the sum of all terms, tilted by lambda.
 type tiltedSum struct {
 	t             *tilted
 	lambda, slack float64

@@ -11,10 +11,9 @@ import (
 )
 
 const (
-	maxSplit   = 1 << 18
-	jumpRate   = 1e-3
-	leastSplit = 20
-	// leastSplitNoise is the least noise multiplier for a splitLaw.
+	maxSplit        = 1 << 18
+	jumpRate        = 1e-3
+	leastSplit      = 20
 	leastSplitNoise = 0.45
 )
 

@@ -32,8 +32,8 @@ type sumLaw struct {
 
 func (l *sumLaw) last() int { return l.lo + len(l.q) - 1 }
 
-// ratioLaw returns the distribution of one likelihood ratio. Each tail beyond the grid has at most
-// probability `tail`.
+// ratioLaw returns the distribution of one likelihood ratio. Each tail beyond the grid has probability at
+// most `tail`.
 func ratioLaw(sigma, h, tail float64, up bool, most int) (*sumLaw, error) {
 	m := mixture{1, sigma}
 	reach := math.Sqrt(-2 * math.Log(tail))
@@ -94,8 +94,7 @@ func (l *sumLaw) finer(r int) *sumLaw {
 	return &out
 }
 
-// plus returns the distribution of the sum of two independent terms, on a grid of step h. The step of each
-// term must be h times a power of two.
+// plus requires terms whose grid steps are h times a power of two.
 func (l *sumLaw) plus(b *sumLaw, h, tail float64, work *int) *sumLaw {
 	same := l == b
 	step := math.Min(l.h, b.h)
@@ -199,8 +198,7 @@ func (l *sumLaw) add(big, small *sumLaw, from int, same bool, work *int) {
 	l.addFar(big, small, far, same, work)
 }
 
-// addFar adds to l the sums x + y for points x of big and y of small. Only points x that lie at least `far`
-// grid steps above y are included.
+// addFar does the same as the method add with from = far.
 func (l *sumLaw) addFar(big, small *sumLaw, far int, same bool, work *int) {
 	// Each sum is less than half a step of l above the upper point. The weight of the right grid point is
 	// e^{-hd}/(e^fine - 1), a geometric series in d.
@@ -241,8 +239,6 @@ func (l *sumLaw) addFar(big, small *sumLaw, far int, same bool, work *int) {
 	}
 }
 
-// cut drops the lowest grid points with probability at most `tail` under Q, and the highest ones likewise
-// under P.
 func (l *sumLaw) cut(tail float64) {
 	// An upper distribution splits the lower tail between the first point and 0, and the upper tail between
 	// the last point and infinity. A lower distribution merges each tail with the first or last point.

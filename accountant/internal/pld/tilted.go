@@ -205,7 +205,7 @@ func (c *cells) unit(lambda float64) float64 {
 	return base
 }
 
-// lower returns a distribution on the grid of losses. The distribution that c holds dominates the result.
+// lower returns a distribution on the grid that the cells dominate.
 func (c *cells) lower(lambda float64) *tilted {
 	// It merges outputs near the same grid point. Then it mixes the merged outputs, so that each has exactly
 	// a grid loss. Both steps are post-processing. The mass outside the grid is dropped.

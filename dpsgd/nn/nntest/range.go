@@ -11,7 +11,6 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// notFinite tests that NaN or infinities in one row do not change the results of other rows.
 func notFinite(t require.TestingT, layer nn.Layer, in nn.Shape) {
 	const rows, bad = 6, 2
 	tensors := len(layer.Tensors(in))
@@ -72,7 +71,6 @@ func finite(squares [][]float64, i int) bool {
 	return mathx.IsFinite(sum)
 }
 
-// extremes checks that no clipped gradient exceeds the clip norm, for inputs from 2^-100 to 2^100.
 func extremes(t require.TestingT, layer nn.Layer, in nn.Shape, build func(nn.Shape, int) nn.Pass[float32]) {
 	sizes := layer.Tensors(in)
 	if len(sizes) == 0 {

@@ -77,8 +77,8 @@ func (p *Pairs) LowerBound(alpha float64) (epsilon float64) {
 	return epsilon
 }
 
-// nearest returns the point nearest to (p1, q1) that (epsilon, delta)-privacy allows (see [Pairs.Bet]). The
-// argument `growth` is e^epsilon.
+// nearest returns the point of least divergence from (p1, q1) that (epsilon, delta)-privacy allows (see
+// [Pairs.Bet]). The argument `growth` is e^epsilon.
 func nearest(p1, q1, growth, delta float64) (p0, q0 float64) {
 	within := func(p, q float64) bool { return p <= growth*q+delta }
 	more, less := within(p1, q1), within(1-q1, 1-p1) // the two conditions
@@ -97,7 +97,7 @@ func nearest(p1, q1, growth, delta float64) (p0, q0 float64) {
 	return 1 - meet, meet
 }
 
-// onLine returns the point of the line p = growth q + delta nearest to (p1, q1).
+// onLine returns the point of the line p = growth q + delta with the least divergence from (p1, q1).
 func onLine(p1, q1, growth, delta float64) (p, q float64) {
 	rising := func(q float64) bool { // the divergence grows with q
 		p := growth*q + delta

@@ -127,8 +127,7 @@ func learn[F comparable](runs [2][]Outcome[F], delta, alpha float64, tests int) 
 	return best
 }
 
-// estimated returns an [Event] with the medians and weights that it estimates from the runs. The weights are
-// shrunk towards 0 (James and Stein 1961).
+// estimated shrinks the weights of the [Event] towards 0 (James and Stein 1961).
 func estimated[F comparable](runs [2][]Outcome[F]) Event[F] {
 	e := Event[F]{medians: map[F]float64{}, weights: map[feature[F]]float64{}}
 	values, counts := map[F][]float64{}, map[feature[F]]*[2]float64{}

@@ -11,7 +11,7 @@ const lanes = 32
 
 // Omitting a term raises a cost by at most 1e-20 per distance. There are about 10^3 terms and 10^6 distances.
 
-// A term is omitted if its share of the moment is below negligible.
+// negligible is the share of a moment below which a term is omitted.
 const negligible = 1e-20
 
 // block holds the numbers that shortfall averages: row k has 1 - e^(-k(k-1)s/2) for each distance d. Here s =

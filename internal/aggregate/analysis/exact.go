@@ -11,8 +11,8 @@ import (
 
 type noise interface {
 	log(x float64) (cdf, density float64)
-	// nodes returns points and log weights to integrate a density times k-1 distribution functions, with
-	// centres in [low, high].
+	// nodes returns points and log weights for an integral. The integrand is a density times k-1 distribution
+	// functions, with centres in [low, high].
 	nodes(low, high, k int) (x, weight []float64)
 }
 
@@ -187,8 +187,8 @@ func (e *instance) logProbability(c column) float64 {
 	return top + math.Log(sum)
 }
 
-// neighbours calls f for the histograms that differ from t by one moved vote. The function f must not store
-// counts.
+// neighbours calls f for the histograms that differ from t by one moved vote. Of classes with equal counts,
+// only one takes part in each kind of move. The function f must not store counts.
 func neighbours(t tally, f func(counts []int)) {
 	counts := slices.Clone(t)
 	for a, from := range t {
@@ -212,8 +212,8 @@ func neighbours(t tally, f func(counts []int)) {
 	}
 }
 
-// divergences holds the maxima of D_a(M(h)||M(h')) (forward) and D_a(M(h')||M(h)) (reverse) over neighbours
-// h' of a histogram h.
+// divergences holds Rényi divergences of a mechanism M on a histogram h and on its neighbours h', for each
+// order a. The field forward has the largest D_a(M(h)||M(h')), and reverse the largest D_a(M(h')||M(h)).
 type divergences struct{ forward, reverse spent }
 
 func (d divergences) both() spent {

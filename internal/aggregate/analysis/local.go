@@ -59,7 +59,6 @@ const maxCells = 1 << 20
 
 func perVote(sigma float64) int { return max(4, int(64*math.Min(1, 200/sigma))) }
 
-// newLocalCost returns a localCost, or a [*ConditionError] if no bound is known.
 func newLocalCost(sigma, order float64, classes int) (*localCost, error) {
 	// (C5): the cost grows with q. Every bound requires C5. (C6): the growth of the cost over one moved vote
 	// grows with q. Only the published theorem requires C6. The grid ends where the cost is 1e-13 of the
@@ -252,8 +251,7 @@ func (l *localCost) cellBound(i int) float64 {
 	return l.cells[min(i, len(l.cells)-1)]
 }
 
-// disagree moves one vote from the first class to the second. The first class must lead by at least two
-// votes.
+// disagree requires that the first class leads by at least two votes.
 func (t tally) disagree() {
 	// This move raises q most, because q is convex in each distance and steepest in the smallest distance.
 	t[0]--

@@ -128,7 +128,6 @@ func costs(orders []float64, cost func(a float64) float64) spent {
 	return s
 }
 
-// exact returns the exact divergences of one query. With a threshold test, "no answer" is also an output.
 func (m Mechanism) exact(e laws, counts []int, orders []float64) (divergences, error) {
 	return compare(e, counts, orders, func(law []float64, counts []int) []float64 {
 		if !m.Tested {
@@ -165,7 +164,6 @@ func (m Mechanism) claim(ctx context.Context, queries, answers int, delta float6
 	return &c, nil
 }
 
-// lnmaxWorst returns the published bound on the divergence of any LNMax query at order a.
 func lnmaxWorst(scale, a float64) float64 {
 	// A 2/scale-differentially private mechanism has a divergence of at most min(2/scale, 2 a/scale^2) (Bun,
 	// Steinke 2016).
@@ -207,8 +205,6 @@ func lnmaxFlipBound(logQ, scale, a float64) (float64, bool) {
 	return math.Log1p(s) / (a - 1), true
 }
 
-// gnmaxRDP bounds the order-a divergence of one GNMax query, for a > 1. The bound is the smaller of
-// [flipBound] and a/sigma^2.
 func gnmaxRDP(logQ, sigma, a float64) float64 {
 	worst := gnmaxWorst(sigma, a)
 	if bound, ok := flipBound(logQ, sigma, a); ok {
@@ -257,7 +253,6 @@ func flipBound(logQ, sigma, a float64) (float64, bool) {
 	return math.Log1p(math.Expm1(likely)+math.Exp(flipped)) / (a - 1), true
 }
 
-// thresholdRDP bounds the divergence of order a > 1 of a threshold test with noise N(0, sigma^2).
 func thresholdRDP(logPass, logFail, sigma, a float64) float64 {
 	// The largest count has sensitivity 1, and the counts of an argmax have sensitivity sqrt(2). So
 	// thresholdRDP calls gnmaxRDP with sqrt(2) sigma.

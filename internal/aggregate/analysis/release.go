@@ -252,7 +252,6 @@ func (s *Sanitizer) Release(ctx context.Context, r *ledger.Reservation, key rng.
 	return s.released(float64(steps)*s.cfg.Grid, key.Releasable())
 }
 
-// noise returns the mean and the standard deviation of the noisy cost, before it is rounded to the grid.
 func (s *Sanitizer) noise(ctx context.Context, groups []group) (mean, sd float64, err error) {
 	// The error of the cost is below 1e-10 of the worst case, so S is raised by this amount. The relative
 	// error of S between neighbours is below 1e-6 beta, so S is computed with a slightly smaller beta.

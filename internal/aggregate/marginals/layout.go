@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// layout holds groups of each column's bins. It depends only on public numbers and noisy columns.
+// layout depends only on public numbers and noisy columns.
 type layout struct {
 	groups [][]int     // group of each bin, by column
 	sizes  []int       // number of groups, by column
@@ -18,7 +18,6 @@ type layout struct {
 // If columns are independent, a cell should hold about noisePerCell times the noise of a cell. noisePerCell
 // was chosen on abalone, digits, satellite and waveform.
 
-// These constants limit the size of the table of two columns.
 const (
 	noisePerCell = 3
 	mostGroups   = 32

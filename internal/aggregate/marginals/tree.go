@@ -55,7 +55,6 @@ func NewTree(cfg TreeConfig) (*Tree, error) {
 
 const maxTree = 200
 
-// moved returns the number of counts of a table that change between neighbours.
 func moved(relation accountant.Relation) float64 {
 	if relation == accountant.ReplaceOne { // one count falls and one count rises
 		return 2
@@ -123,8 +122,6 @@ func edges(columns int) (all [][2]int) {
 	return all
 }
 
-// scores returns the score of every edge (pair of columns). A score is the L1 distance between the pair's
-// table and the product of the noisy columns. The expected distance of independent columns is subtracted.
 func (l layout) scores(units [][]int16) []int64 {
 	// Private rows affect only the tables.
 	var scores []int64

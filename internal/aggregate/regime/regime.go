@@ -149,8 +149,8 @@ func (r Regime) calibrate(ctx context.Context, account accountant.AutoConfig,
 	return noise, claim, err
 }
 
-// argmaxRegime returns the performance of the noisy argmax d. Let gap be the lead of the largest count. The
-// output distribution of d must depend only on gap/noise.
+// argmaxRegime requires that the output distribution of d depends only on gap/noise. Here gap is the lead of
+// the largest count.
 func (r Regime) argmaxRegime(ctx context.Context, account accountant.AutoConfig, d aggregate.Description,
 	event func(noise float64) (accountant.Event, error)) (Method, error) {
 	noise, claim, err := r.calibrate(ctx, account, event)
@@ -254,7 +254,6 @@ func mstabLaplaceRegime(ctx context.Context, r Regime, account accountant.AutoCo
 	return r.mstab(ctx, account, stable.MStabLaplace, stability.Laplace, r.Delta/2)
 }
 
-// mstabGaussianRegime returns the performance of MStab with Gaussian noise.
 func mstabGaussianRegime(ctx context.Context, r Regime, account accountant.AutoConfig) (Method, error) {
 	// A share of delta is for releases at distance 0. The best share minimises the needed distance.
 	least, best := math.Inf(1), 0.0

@@ -157,7 +157,6 @@ func (t Task) mstab(sigma, scale float64) (Config, error) {
 	return Config{Mechanism: MStab, Sigma: sigma, Scale: scale, Threshold: m.Threshold(), Queries: t.Queries}, nil
 }
 
-// msvec returns the MSvec config with the least threshold that keeps the failure probability at most Delta.
 func (t Task) msvec(lambda float64) (Config, error) {
 	m, err := svt.NewMSvec(svt.MSvecConfig{Lambda: lambda, Failures: t.Failures})
 	if err != nil {

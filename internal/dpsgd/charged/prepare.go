@@ -124,7 +124,6 @@ func (p *preparation) whiten(part *part, x *features.Packed) error {
 	return part.whiten(x, p.cfg.Workers)
 }
 
-// center releases the mean of the rows of x. A row of d features is clipped to norm sqrt(d).
 func (p *preparation) center(part *part, x *features.Packed, noise float64) error {
 	p.cfg.Progress(part.stage + " mean")
 	_, cols := x.Dims()

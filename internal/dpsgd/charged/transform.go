@@ -199,7 +199,6 @@ func (e Extraction) Apply(ctx context.Context, set dataset.Set) (blas32.General,
 // the order of the object's parts, and a SHA-256 of all of this. A symmetric matrix is stored as its upper
 // triangle, row by row.
 
-// transformMagic begins the encoding of a Transform.
 const transformMagic = "pate private transform 1\n"
 
 // ErrTransform matches every error about an invalid encoding of a [Transform].

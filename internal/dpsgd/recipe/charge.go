@@ -29,7 +29,6 @@ var ErrUncovered = errors.New("recipe: at so little noise DP-SGD charges only le
 // ErrSpent reports that a shared ledger has no budget left for a training.
 var ErrSpent = errors.New("recipe: the ledger has nothing left for a model")
 
-// claim holds the parameters of a certified epsilon.
 type claim struct {
 	delta float64
 	draws int // number of noise values (see dpsgd.LatticeDelta)
@@ -82,13 +81,11 @@ func (r *runner) together(rows []Row) (together claim, all accountant.Composed, 
 	return together, all, nil
 }
 
-// continuous reports whether accounting may treat the noise as continuous at this epsilon.
+// continuous reports whether epsilon may be computed as for continuous noise, although the noise is discrete.
 func (c claim) continuous(epsilon float64) bool {
 	return dpsgd.LatticeDelta(c.draws, epsilon) <= latticeShare*c.delta
 }
 
-// calibrate returns the least noise multiplier with which all charges of p together meet p.Epsilon at
-// c.delta.
 func (c claim) calibrate(ctx context.Context, p Plan) (float64, error) {
 	account, delta := accountant.PLDConfig{Relation: relation}.NewAccount, c.delta*(1-latticeShare)
 	if !c.continuous(p.Epsilon) {
@@ -107,7 +104,6 @@ func (c claim) calibrate(ctx context.Context, p Plan) (float64, error) {
 	return noise, nil
 }
 
-// epsilonOf returns a certified epsilon of the event e at c.delta.
 func (c claim) epsilonOf(ctx context.Context, e accountant.Event) (accountant.Bound, error) {
 	var b accountant.Bound
 	account, err := accountant.NewPLD(accountant.PLDConfig{Relation: relation})
@@ -221,8 +217,6 @@ func wrapped(err error) error {
 // leastLeft is the smallest remaining epsilon for which a run starts.
 const leastLeft = 1e-3
 
-// chooseNoise returns p.NoiseMultiplier, if set. Otherwise it returns the least noise multiplier that fits
-// p.Epsilon. If p.Epsilon is 0, the limit is the remaining budget of the shared ledger.
 func (c Config) chooseNoise(ctx context.Context, shared *ledger.Ledger, p Plan) (float64, error) {
 	to, err := p.claim(c.Shape(), c.Delta)
 	noise := p.NoiseMultiplier

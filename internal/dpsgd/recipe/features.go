@@ -150,7 +150,6 @@ func (j *job) learn(ctx context.Context, c charged.Config, reservations []*ledge
 		by: charged.Extraction{Transform: f.Transform}}, nil
 }
 
-// unprotected returns an in-memory ledger for a non-private model, with reservations for the events of c.
 func (j *job) unprotected(c charged.Config) (*ledger.Ledger, []*ledger.Reservation, error) {
 	// The ledger is in memory, because the model that is trained on these features is not private. The
 	// private model of this run has the same features, so the two models differ only in clipping and noise.

@@ -119,7 +119,6 @@ func area(ctx context.Context, m *nn.Model, x dpsgd.Data, labels []int, classes 
 // this. The parts are a [Card] in JSON, the encoding of a charged.Transform (empty for features without
 // statistics), and the network in the format of package nn.
 
-// modelMagic begins a model file.
 const (
 	modelMagic = "pate model 1\n"
 	modelParts = 3

@@ -23,7 +23,6 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// run trains one model, or returns the row of a finished training.
 func (j *job) run(ctx context.Context) (Row, error) {
 	j.dir = results.Folder(j.Dir).Private(j.name())
 	if err := durable.PrivateFolder(j.dir); err != nil {
@@ -60,7 +59,6 @@ func (j *job) modelFile(releasable bool) (string, os.FileMode, error) {
 	return results.Folder(j.Dir).Place(releasable, "models", j.name()+".model")
 }
 
-// released trains a private model and charges a ledger.
 func (j *job) released(ctx context.Context, done state) (row Row, err error) {
 	path, mode, err := j.modelFile(j.Key.Releasable() && j.result.Withheld == "")
 	if err != nil {

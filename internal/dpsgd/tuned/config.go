@@ -171,7 +171,6 @@ func (j *job) costAlike() error {
 	return nil
 }
 
-// event returns the event of one training. If j.Private is set, the event includes the noisy score.
 func (j *job) event(noise float64) (accountant.Event, error) {
 	e := j.plans[0].Event(noise)
 	if j.Private != nil {
@@ -198,7 +197,8 @@ func (j *job) quote(ctx context.Context) (tune.Price, error) {
 	return p, err
 }
 
-// split puts each unit into train or choose by a public hash of the unit's name alone.
+// split puts each unit into train or choose by a public hash of the unit's name alone. So the place of a unit
+// does not depend on other units.
 func split(s dataset.Set, share float64) (train, choose dataset.Set) {
 	empty := s
 	empty.Y, empty.Units, empty.IDs, empty.LeftOut = nil, nil, nil, nil

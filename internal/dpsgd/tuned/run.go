@@ -115,7 +115,6 @@ func (c Config) TryLedger(ctx context.Context) error {
 	return nil
 }
 
-// search returns a run of the given stage that charges for the whole search.
 func (j *job) search(hash []byte, s *state, stage run.Stage) run.Run {
 	file := run.File{Path: j.path(ledgerFile), New: ledger.Config{
 		Unit: j.Unit, Relation: relation, Epsilon: j.Epsilon, Delta: j.Delta, Run: s.ID, Waived: j.Task.Waived(),
@@ -273,7 +272,6 @@ func isCharged(event accountant.Event, account *accountant.Schedule) error {
 	return nil
 }
 
-// score returns the accuracy on the pool, or the noisy number of correct predictions on private rows.
 func (j *job) score(ctx context.Context, m *recipe.Model, row recipe.Row, key rng.Key) (float64, error) {
 	if j.Private == nil {
 		return row.Accuracy, nil

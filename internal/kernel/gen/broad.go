@@ -8,7 +8,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// tiles512 writes the AVX-512 version of tiles32, with the same order of operations on each element.
+// tiles512 writes the AVX-512 version of the assembly function tiles32. Both functions have the same order of
+// operations on each element.
 func tiles512() {
 	// The generated function computes n columns of a product, at most three vectors, in register tiles of at
 	// most nine rows. Its parameter apart is the distance in bytes between vectors of a row of b.

@@ -7,7 +7,6 @@ import (
 	"github.com/mmcloughlin/avo/operand"
 )
 
-// addInts writes the assembly of AddInts.
 func addInts() {
 	// It converts an integer h 2^32 + l, with 0 <= l < 2^32, to float64 as follows. Bits l in the fraction of
 	// 2^52 give the number 2^52 + l. Bits h + 2^31 in the fraction of 2^84 give the number 2^84 + 2^63 + h

@@ -110,8 +110,9 @@ func (g dot) block(rows, n int) {
 	SUBQ(operand.U8(rows), g.m)
 }
 
-// inVectors writes a loop that processes 8 elements of a row at a time with the code of step. After the loop,
-// the caller must write code for the remaining elements, and then the label name("sum").
+// inVectors writes a loop over a row, in vectors of 8 elements. The function step writes the code for one
+// vector at the byte offset disp. If no elements remain, the loop jumps to the label name("sum"). The caller
+// must write code for the remaining elements, and then this label.
 func inVectors(name func(part string) string, count reg.Register, addresses []reg.Register, step func(disp int)) {
 	const lanes = 8
 	MOVQ(argument("k"), count)

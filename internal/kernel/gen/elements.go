@@ -6,8 +6,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// rectify writes the assembly of max(x, 0), which keeps NaN. If an operand is NaN, VMAXPS returns its last
-// operand. Adding zero turns -0 into 0.
+// rectify writes the assembly of max(x, 0), which keeps NaN. If an operand is NaN, VMAXPS returns the first
+// operand in the order of package avo, here x. Adding zero turns -0 into 0.
 func rectify() {
 	function("rectify32", "func(dst, src *float32, n int)")
 	dst, src, n := parameter("dst"), parameter("src"), parameter("n")
@@ -141,8 +141,9 @@ func addRuns() {
 	})
 }
 
-// runs writes a loop over runs of n elements. Runs are scattered over one matrix, and consecutive in the
-// other one. The loop ends before a place that is negative or above the last one.
+// runs writes a loop over runs of n elements. The number n must be a multiple of 8. The runs are scattered
+// over one matrix, and consecutive in the other one. The loop ends before a place that is negative or above
+// `last`. The assembly returns the number of remaining runs.
 func runs(name, scattered, consecutive string, step func(run, row operand.Mem)) {
 	function(name, "func(dst, src *float32, places *int32, count, n, last int) (left int)")
 	base, row, places := parameter(scattered), parameter(consecutive), parameter("places")
@@ -180,7 +181,8 @@ func copyRow() {
 	again(n, 16)
 }
 
-// centre writes assembly that keeps NaN: VMINPS and VMAXPS return v if v is NaN.
+// centre writes assembly that keeps NaN. VMINPS and VMAXPS return their first operand in the order of package
+// avo, here v, if it is NaN.
 func centre() {
 	function("centre32", "func(dst, src, mean *float32, n int, scale float64, far float32)")
 	dst, src, mean, n := parameter("dst"), parameter("src"), parameter("mean"), parameter("n")

@@ -8,7 +8,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// lessThan and greaterThan are predicates of VCMPPS, false for NaN.
+// lessThan and greaterThan are the predicates LT_OQ and GT_OQ of VCMPPS, which are false for NaN.
 const (
 	lessThan    = 0x11
 	greaterThan = 0x1e
@@ -165,8 +165,9 @@ func squaresAbout() {
 	})
 }
 
-// inLanes writes assembly that computes 16 partial sums over x. Registers 0 to 3 hold four sums each. Before
-// the code of add(i), register 4+i holds four elements. The code must add their terms to register i.
+// inLanes writes assembly that computes 16 partial sums over x. Registers 0 to 3 hold four sums each. The
+// function add writes the code for register i. At the start of this code, register 4+i holds the next four
+// elements. The code must add their terms to register i.
 func inLanes(add func(i int)) {
 	lanes, from, n := parameter("lanes"), parameter("x"), parameter("n")
 	clear(4)

@@ -10,8 +10,8 @@ import (
 
 var pairsOf = []int{1: 3, 2: 3, 3: 3, 4: 3, 5: 3, 6: 3, 10: 2}
 
-// dots512 writes the AVX-512 version of dots32, with the same order of operations. The row count must be a
-// multiple of 6 for at most 6 columns, and of 4 for 10 columns.
+// dots512 writes the AVX-512 version of the assembly function dots32, with the same order of operations. The
+// row count m must be a multiple of 6 for at most 6 columns, and of 4 for 10 columns.
 func dots512() {
 	function("dots512", "func(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, m, n, k int, add int)")
 	g := registersOfPairs

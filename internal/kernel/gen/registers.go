@@ -8,8 +8,6 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// y returns the 256-bit form of vector register n. The functions x and z return the 128-bit and the 512-bit
-// form.
 func y(n int) reg.VecPhysical { return vectors[n] }
 func x(n int) reg.VecPhysical { return vectors[n].AsX().(reg.VecPhysical) }
 

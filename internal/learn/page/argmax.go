@@ -116,8 +116,6 @@ func (a argmaxMechanism) pairOf(here, there []int) pair {
 	return p
 }
 
-// charge returns the epsilon of the given number of answers at δ = [Delta]. For one answer of a pure
-// mechanism, δ is 0.
 func (a argmaxMechanism) charge(answers int) float64 {
 	if a.pure && answers == 1 {
 		return learn.Must(pldOf(a.event, 1).Epsilon(context.Background(), 0)).Upper

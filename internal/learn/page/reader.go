@@ -84,8 +84,6 @@ func (r *reader) votes(id string) []int {
 	return counts
 }
 
-// moved reads a moved vote, such as "0>1", from the value of id. By default, a vote moves from the largest
-// class to the second.
 func (r *reader) moved(id string, counts []int) (from, to int, after []int) {
 	from, to = favourite(counts)
 	if text := r.values[id]; text != "" {

@@ -46,7 +46,7 @@ func (v *View) number(name string, x float64) { v.add(name, x, short(x)) }
 
 func (v *View) claim(name string, epsilon float64) { v.add(name, epsilon, up(epsilon)) }
 
-// add appends the number x with a name and a text. An infinite x becomes ±MaxFloat64 for JSON.
+// add replaces an infinite x by ±MaxFloat64, because JSON has no infinity.
 func (v *View) add(name string, x float64, text string) {
 	if math.IsInf(x, 0) {
 		x = math.Copysign(math.MaxFloat64, x)
@@ -86,7 +86,8 @@ func short(x float64) string {
 	return strconv.FormatFloat(x, 'g', 4, 64)
 }
 
-// up formats an epsilon with four digits, rounded up.
+// up formats an epsilon with four digits, rounded up. Rounding errors below 2^-40 of x do not raise the last
+// digit.
 func up(x float64) string {
 	if math.IsInf(x, 1) {
 		return "∞"

@@ -15,7 +15,6 @@ import (
 // A token has at most maxToken bytes. After an error, all calls return at once. On millions of short strings
 // the parser takes a fraction of the time of a json.Decoder.
 
-// parser reads the JSON of manifests one token at a time: objects, arrays, strings and whole numbers.
 type parser struct {
 	r   *bufio.Reader
 	buf []byte
@@ -78,7 +77,6 @@ func (p *parser) list(open, end byte, element func()) {
 	}
 }
 
-// object reads a JSON object. Each field is a pointer to the value, or a func() that reads the value.
 func (p *parser) object(where string, fields map[string]any) (seen map[string]bool) {
 	seen = map[string]bool{}
 	p.list('{', '}', func() {
@@ -119,7 +117,7 @@ func (p *parser) names() []string {
 
 func (p *parser) array(element func()) { p.list('[', ']', element) }
 
-// raw reads a string and returns the string with quotes and escapes. The result is valid until the next call.
+// raw returns the next string with quotes and escapes. The result is valid until the next call.
 func (p *parser) raw() (quoted []byte) {
 	p.expect('"')
 	b := append(p.buf[:0], '"')

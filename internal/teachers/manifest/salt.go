@@ -19,7 +19,7 @@ import (
 // Salt is the silos' common 256-bit secret. A Salt prints as a fixed text.
 type Salt struct{ sealed *sealed }
 
-// sealed points to the secret, and [Salt] points to sealed. So package fmt prints an address.
+// sealed points to the secret, and [Salt] points to sealed. So package fmt prints an address, not the secret.
 type sealed struct{ bytes *[sha256.Size]byte }
 
 const (

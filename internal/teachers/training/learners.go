@@ -148,7 +148,6 @@ func (l mixedForest) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.R
 // With a few thousand units each teacher has enough data. With more units the loss is small: on MNIST, 250,
 // 500 and 1000 teachers are equally good. On optdigits, 100 teachers are better than 50 and 150.
 
-// defaultTeachers is the number of teachers if the number of units is secret.
 const defaultTeachers = 100
 
 // TeachersFor returns the number of teachers, about max(2 sqrt(units), min(200, units/20)). The argument

@@ -184,7 +184,6 @@ func (t *task) readPrivate(ctx context.Context) (err error) {
 	return ctx.Err()
 }
 
-// vacant refuses a votes file that exists without the secrets folder, unless silos share the file.
 func (t *task) vacant() error {
 	if there, err := durable.Exists(t.Secrets); err != nil || there {
 		return err

@@ -215,7 +215,8 @@ func (e *explained) tables(format table.Format) []table.Table {
 	return append(reasonsBelow(gaps, format), reasonsBelow(said, format)...)
 }
 
-// saidAs is a privacy guarantee in one form, such as rho-zCDP. This form implies Epsilon and TPR.
+// saidAs is a privacy guarantee in one form, such as rho-zCDP. Epsilon and TPR are the values that this form
+// implies.
 type saidAs struct {
 	As      string       `json:"as"`
 	Value   string       `json:"value"`

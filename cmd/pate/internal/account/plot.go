@@ -103,8 +103,6 @@ func drawLines(lines []figure.Line, delta float64) []byte {
 
 const riskPlotPoints = 80
 
-// plotRisk draws two lower bounds on an attacker's false negative rate: by the trade-off curve, and by
-// (epsilon, delta) alone.
 func plotRisk(ctx context.Context, path string, names []string, _ accountant.RDPConfig, schedule accountant.Schedule,
 	delta float64) error {
 	method, byPLD, byRDP := accountant.ByAuto, slices.Contains(names, "pld"), slices.Contains(names, "rdp")

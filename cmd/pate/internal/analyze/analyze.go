@@ -122,8 +122,7 @@ func readAnswers(path string, votes *votes.Source) ([]bool, error) {
 	return answered, nil
 }
 
-// parseAnswers parses CSV lines of a query and a label. Element i of the result is true if query from+i has a
-// label. Each query in [from, to) must occur exactly once. The first line may be a header.
+// parseAnswers returns true at index i if query from+i has a label.
 func parseAnswers(r io.Reader, from, to, classes int, names []string) ([]bool, error) {
 	answered, seen := make([]bool, to-from), make([]bool, to-from)
 	in := csv.NewReader(r)

@@ -234,7 +234,6 @@ func printPlan(ctx context.Context, g *shell.Globals, cfg experiments.Config) er
 	})
 }
 
-// poolRows is the value of --pool if public rows are given.
 const poolRows = "rows"
 
 func (f compareFlags) drawnPool() bool { return f.pool != poolRows }

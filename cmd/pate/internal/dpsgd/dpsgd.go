@@ -115,7 +115,6 @@ const (
 	clipOnlyEpsilon = 8 // used for clipped gradients without noise
 )
 
-// plans returns a plan for each model to train. With --ledger, budget is the epsilon of the ledger.
 func (f *dpsgdFlags) plans(cmd *cobra.Command, s recipe.Shape, targets []float64, budget float64) ([]recipe.Plan, error) {
 	plan := recipe.Plan{NoiseMultiplier: f.noise, NonPrivate: f.without, Epsilon: f.spend}
 	one := func(epsilon float64) ([]recipe.Plan, error) {

@@ -144,7 +144,7 @@ func printPlan(ctx context.Context, g *shell.Globals, cfg tuned.Config, runs flo
 		"laws", planned, "untuned_noise_multiplier", asked.OneNoise, "advice", advised}, t, t, heading, g.Below(advised))
 }
 
-// advice compares a search with training one model, and depends only on public values.
+// advice depends only on public values.
 func advice(p tune.Price, settings int) string {
 	one := shell.FormatUp(p.OneEpsilon, false)
 	var b strings.Builder

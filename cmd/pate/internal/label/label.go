@@ -93,8 +93,6 @@ func (f *labelFlags) check(cmd *cobra.Command, g *shell.Globals) (aggregate.Sett
 	return s, nil
 }
 
-// settle sets the privacy unit and the relation from a manifest beside the votes. It refuses contradicting
-// flags.
 func (f *labelFlags) settle(cmd *cobra.Command, args []string) (err error) {
 	if f.stated, err = shell.StatedBeside(args); err != nil {
 		return err

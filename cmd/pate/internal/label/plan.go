@@ -45,7 +45,6 @@ type refusalRemedies struct {
 	accuracy          float64 // accuracy that epsilon and teachers assume
 }
 
-// refuse returns an error with the reason why nothing was charged, and with values that would be accepted.
 func (f *labelFlags) refuse(g *shell.Globals, why string, would refusalRemedies) error {
 	spent := 0.0
 	if f.spent != nil {
@@ -208,7 +207,6 @@ func (f *labelFlags) confirm(cmd *cobra.Command, question string) error {
 	return nil
 }
 
-// leastAnswered is the minimum probability of an answer if all teachers agree.
 const leastAnswered = 0.1
 
 func (f *labelFlags) worthIt(g *shell.Globals, c *label.Config) func(aggregate.Setting) error {
@@ -313,7 +311,6 @@ func (w *waivers) Set(list string) error {
 
 func (w waivers) has(what string) bool { return slices.Contains(w, what) }
 
-// withheld returns the waivers that forbid a release, sorted and distinct.
 func (w waivers) withheld() []string {
 	names := slices.DeleteFunc(slices.Clone(w), func(name string) bool { return name == waiveNoise || name == waiveFew })
 	slices.Sort(names)
@@ -323,7 +320,6 @@ func (w waivers) withheld() []string {
 	return names
 }
 
-// misplaced returns an error if args contains a value meant for --force, as in `--force few`.
 func (w waivers) misplaced(args []string) error {
 	for _, arg := range args {
 		if len(w) > 0 && slices.Contains(waivable, arg) {

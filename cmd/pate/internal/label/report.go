@@ -88,8 +88,6 @@ func (f *labelFlags) checkVotes(cmd *cobra.Command, g *shell.Globals, report *vo
 	return nil
 }
 
-// countedQueries limits tellMode. If the budget pays for more queries in mode Filter, tellMode prints no
-// number for mode Reserved.
 const countedQueries = 100_000
 
 func tellMode(ctx context.Context, g *shell.Globals, r label.Result) error {

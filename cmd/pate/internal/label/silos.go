@@ -40,7 +40,6 @@ func (f *labelFlags) checkSilos(cmd *cobra.Command) error {
 		shell.If(!strings.EqualFold(filepath.Ext(f.out), ".csv"), "--out %s: must end in .csv, because noisy counts stand beside the labels", f.out))
 }
 
-// runSilos releases labels computed from the counts of silos.
 func (f *labelFlags) runSilos(cmd *cobra.Command, g *shell.Globals, args []string) error {
 	if err := f.checkSilos(cmd); err != nil {
 		return err

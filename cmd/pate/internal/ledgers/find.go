@@ -15,8 +15,7 @@ import (
 	"github.com/pate-go/pate/internal/results"
 )
 
-// find checks the files of a folder and returns the path of the folder's ledger. Any other path is returned
-// unchanged.
+// find returns the path of the ledger in a folder, and checks the other files of the folder.
 func (c *checks) find(path string) (string, error) {
 	if filekind.Of(path) != filekind.Folder {
 		return path, nil
@@ -98,7 +97,6 @@ func equal(a, b string) (bool, error) {
 
 var listing = regexp.MustCompile(`<a href="([^"/\\]+)">[^<]*</a></td><td><code>([0-9a-f]{64})</code>`)
 
-// report checks the file hashes in a report of `pate publish`.
 func (c *checks) report(path string) {
 	text, err := shell.ReadStart(path, 1<<20)
 	if err != nil || !strings.Contains(string(text), "<title>What was published</title>") {

@@ -26,7 +26,7 @@ func New(g *shell.Globals) *cobra.Command {
 	return shell.Parent("ledger", "ledger", newLedgerShow(g), newStatement(g), newLedgerSign(g))
 }
 
-// ofLedger returns a command without --delta and --seed: the ledger has a delta, and no noise is drawn.
+// ofLedger omits the flags --delta and --seed, because the ledger has a delta and no noise is drawn.
 func ofLedger(use, without string, args cobra.PositionalArgs, run func(*cobra.Command, []string) error) *cobra.Command {
 	cmd := shell.Command(use, "seed delta "+without, args, run)
 	shell.CompleteArgs(cmd, shell.Files("jsonl"))

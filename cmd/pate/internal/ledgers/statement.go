@@ -176,7 +176,7 @@ func factsBeside(ledgerPath string) (f statement.Facts) {
 	return f
 }
 
-// keep writes --about to about.json beside the ledger, but does not overwrite another program's about.json.
+// keep does not overwrite an about.json of another program.
 func (f *statementFlags) keep(g *shell.Globals, ledgerPath string, about *statement.About) {
 	path := filepath.Join(filepath.Dir(ledgerPath), aboutName)
 	there, err := durable.Exists(path)

@@ -103,7 +103,6 @@ func (f *verifyFlags) run(g *shell.Globals, path string, given bool) error {
 	return c.verify(g, path, kept, signed)
 }
 
-// add hashes the file at path and lists it for the comparison with the ledger.
 func (c *checks) add(kind, path string) error {
 	sum, err := shell.HashFile(path)
 	if err != nil {

@@ -52,7 +52,8 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// Limits of the server. A request that exceeds a limit is refused before any question is charged.
+// Limits of the server. A request that is read too slowly, or exceeds mostRequests, is refused before any
+// question is charged.
 const (
 	mostRequests = 256 // at the same time
 	headerTime   = 5 * time.Second
@@ -74,8 +75,7 @@ type door struct {
 	say      func(format string, args ...any)
 }
 
-// open opens the files and the listener of a server. Call open before any charge, because its errors report
-// that nothing was charged.
+// open must be called before any charge, because its errors report that nothing was charged.
 func (f *httpFlags) open(g *shell.Globals) (d *door, err error) {
 	d = &door{places: make(chan struct{}, mostRequests), secure: f.cert != "", say: g.Logf}
 	wrong := func(flag string, err error) (*door, error) {
@@ -129,7 +129,6 @@ func (d *door) close() {
 	}
 }
 
-// serve answers requests until ctx or the engine ends. Then serve finishes open requests within stopTime.
 func (d *door) serve(ctx context.Context, f *online.Format, e *online.Engine) error {
 	d.format, d.engine = f, e
 	server := &http.Server{Handler: d.handler(), ReadHeaderTimeout: headerTime, ReadTimeout: bodyTime, WriteTimeout: bodyTime,
@@ -185,8 +184,9 @@ func refuse(w http.ResponseWriter, status int, why string) int {
 	return status
 }
 
-// admits checks the bearer token, and returns an HTTP status. Without tokens, admits refuses requests that a
-// web page may have sent. Such a request has an Origin header, or a host other than loopback.
+// admits returns http.StatusOK, or refuses the request and returns the status of the refusal. If the server
+// has no tokens, admits refuses requests that a web page may have sent. Such a request has an Origin header,
+// or a host other than loopback.
 func (d *door) admits(w http.ResponseWriter, r *http.Request) int {
 	if d.tokens != nil {
 		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
@@ -206,7 +206,6 @@ func (d *door) admits(w http.ResponseWriter, r *http.Request) int {
 	return http.StatusOK
 }
 
-// answer answers a body with one request per line. The result n is the number of requests.
 func (d *door) answer(w http.ResponseWriter, r *http.Request) (status, n int) {
 	if status := d.admits(w, r); status != http.StatusOK {
 		return status, 0
@@ -261,8 +260,7 @@ func (d *door) answer(w http.ResponseWriter, r *http.Request) (status, n int) {
 	return status, len(all)
 }
 
-// metrics writes public numbers in the text format of Prometheus. Times are left out, because they depend on
-// the votes.
+// metrics writes only public numbers. It writes no times, because times depend on the votes.
 func (d *door) metrics(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4")
 	c := d.engine.Counts()

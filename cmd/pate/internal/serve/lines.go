@@ -15,21 +15,17 @@ import (
 	"github.com/pate-go/pate/internal/online"
 )
 
-// mostBytes is the largest size of a request, or of all requests in one body.
 const mostBytes = 1 << 20
 
-// mostTogether is the largest number of questions that one request or file puts into the queue at once.
 const mostTogether = 1 << 12
 
 var errLong = errors.New("the request is longer than 1 MiB")
 
-// asked is one request, with an error if the request is invalid.
 type asked struct {
 	question *online.Question
 	err      error
 }
 
-// replies answers the requests and appends the replies to b, one line per request.
 func replies(ctx context.Context, b []byte, f *online.Format, e *online.Engine, all []asked) (text []byte, first online.Reply, err error) {
 	var valid []*online.Question
 	for _, a := range all {
@@ -58,8 +54,6 @@ func replies(ctx context.Context, b []byte, f *online.Format, e *online.Engine, 
 	return b, first, nil
 }
 
-// lines answers requests from a file or from the standard input. Requests that have arrived
-// already are answered together.
 func lines(ctx context.Context, cmd *cobra.Command, args []string, f *online.Format, e *online.Engine) error {
 	in := cmd.InOrStdin()
 	if len(args) > 0 && args[0] != "-" {

@@ -51,7 +51,6 @@ func (f *serveFlags) checkQuota(cmd *cobra.Command) error {
 		shell.If(given("votes") && f.quota.votes < 1, "--votes %d: must be at least 1", f.quota.votes))
 }
 
-// quotaTerms adds the terms of --mechanism quota to t.
 func (f *serveFlags) quotaTerms(cmd *cobra.Command, t online.Terms) (online.Terms, error) {
 	q := f.quota
 	if cmd.Flags().Changed("unit") {
@@ -73,7 +72,6 @@ func (f *serveFlags) quotaTerms(cmd *cobra.Command, t online.Terms) (online.Term
 	return t, nil
 }
 
-// voters reads the rows of a run. A path of private rows in the flags replaces the path in t.
 func (f *serveFlags) voters(t online.Terms) (*online.Voters, error) {
 	private := t.Rows.Private
 	if f.quota.rows.Private != "" {

@@ -50,7 +50,6 @@ func New(g *shell.Globals) *cobra.Command {
 var elsewhere = map[string]bool{"out": true, "finish": true, "listen": true, "cert": true, "cert-key": true, "tokens": true,
 	"access-log": true, "quiet": true, "private": true}
 
-// terms returns the terms from flags. If no flag describes a run, terms reads the folder.
 func (f *serveFlags) terms(cmd *cobra.Command, g *shell.Globals) (t online.Terms, err error) {
 	described := false
 	cmd.Flags().Visit(func(flag *pflag.Flag) { described = described || !elsewhere[flag.Name] })
@@ -203,7 +202,6 @@ func left(l tokens.Left, capped bool) string {
 	return text
 }
 
-// command returns the command that repeats the run. It omits flags that may change, like --listen.
 func command(cmd *cobra.Command) string {
 	var names []string
 	cmd.Flags().Visit(func(flag *pflag.Flag) {

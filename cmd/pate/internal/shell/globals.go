@@ -282,8 +282,8 @@ const (
 	patience = 2 * time.Second
 )
 
-// Update draws the progress of a stage. It is safe for concurrent use. Another stage is drawn only after the
-// drawn stage ends or makes no step for 2 s.
+// Update is safe for concurrent use. It draws another stage only after the drawn stage ends or makes no step
+// for 2 s.
 func (p *progress) Update(stage string, done, total int) {
 	if p.out == nil || total <= 0 {
 		return

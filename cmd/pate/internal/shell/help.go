@@ -197,7 +197,6 @@ func sections(cmd *cobra.Command) (found []section, rare []string) {
 	return found, rare
 }
 
-// For commands with at most fewFlags flags, --help also describes rare flags.
 const fewFlags = 19
 
 func shortFlags(cmd *cobra.Command) string {

@@ -195,7 +195,6 @@ type lazyStdin struct{ cmd *cobra.Command }
 
 func (in lazyStdin) Read(p []byte) (int, error) { return in.cmd.InOrStdin().Read(p) }
 
-// parseQueries parses FROM:TO. A missing TO is 0.
 func parseQueries(text string) (from, to int, err error) {
 	if text == "" {
 		return 0, 0, nil

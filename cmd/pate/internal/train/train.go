@@ -111,11 +111,10 @@ func (f *trainFlags) print(g *shell.Globals, r *training.Result) error {
 
 func (f *trainFlags) folder() string { return cmp.Or(f.private, f.out+".private") }
 
-// shardVariables are environment variables of Kubernetes Indexed Jobs and Slurm arrays. Each holds the
+// shardVariables are environment variables of Kubernetes Indexed Jobs and Slurm arrays. Each must hold the
 // index of a parallel job, from 0.
 var shardVariables = []string{"JOB_COMPLETION_INDEX", "SLURM_ARRAY_TASK_ID"}
 
-// parseShard parses I/N or auto/N: part is the index from 0, and parts is N.
 func parseShard(text string, getenv func(string) string) (part, parts int, err error) {
 	if text == "" {
 		return 0, 0, nil
