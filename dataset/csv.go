@@ -13,7 +13,9 @@ import (
 	"github.com/pate-go/pate/internal/unpack"
 )
 
-// Header states whether the first row of a CSV file is a header.
+// Header states whether the first row of a CSV file is a header. By default, the first row is a header if
+// Label or Unit names a column, or if the row contains a name of Expect. If Names is given, it is no header.
+// In other cases a Header is required.
 type Header string
 
 const (

@@ -127,6 +127,7 @@ func object(line string) (query, teacher, vote string, err error) {
 		Teacher json.Number `json:"teacher"`
 		Vote    any         `json:"vote"`
 	}
+	o.Vote = absent{}
 	d := json.NewDecoder(strings.NewReader(line))
 	d.UseNumber()
 	if err := d.Decode(&o); err != nil || d.More() {
@@ -138,6 +139,8 @@ func object(line string) (query, teacher, vote string, err error) {
 	case string:
 		vote = v
 	case nil:
+	case absent:
+		return "", "", "", errors.New("poll: a line has no vote; an abstention is null")
 	default:
 		return "", "", "", errors.New("poll: the vote of a line is neither a number nor a name")
 	}

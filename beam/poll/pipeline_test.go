@@ -415,3 +415,17 @@ func TestBlocksAndShards(t *testing.T) {
 		}
 	}
 }
+
+func TestALineWithoutAVoteIsAnError(t *testing.T) {
+	for line, want := range map[string]string{
+		`{"query": 1, "teacher": 2, "vote": null}`: "",
+		`{"query": 1, "teacher": 2, "vote": 3}`:    "",
+		`{"query": 1, "teacher": 2, "votes": 3}`:   "no vote",
+		`{"query": 1, "teacher": 2, "vote": [3]}`:  "neither a number nor a name",
+	} {
+		_, _, _, err := object(line)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+}
