@@ -5,39 +5,40 @@ import (
 	"strings"
 )
 
-// cellStore holds the cells of rows as text. The length of each cell precedes its text.
-type cellStore struct {
-	texts []*strings.Builder
-	rows  []uint64 // index in texts and, in the lower half, offset of each row
-	raw   []byte
+// textBlocks keeps many short texts in few blocks of memory.
+type textBlocks struct{ last strings.Builder }
+
+const blockOfTexts = 1 << 16
+
+func (t *textBlocks) add(text []byte) string {
+	if t.last.Cap()-t.last.Len() < len(text) {
+		t.last = strings.Builder{}
+		t.last.Grow(max(blockOfTexts, len(text)))
+	}
+	t.last.Write(text)
+	return t.last.String()[t.last.Len()-len(text):]
 }
 
-const storeBytes = 1 << 20
+// cellStore holds the cells of rows as text. The length of each cell precedes its text.
+type cellStore struct {
+	texts textBlocks
+	rows  []string
+	raw   []byte
+}
 
 func (s *cellStore) add(cells []string) (bytes int) {
 	s.raw = s.raw[:0]
 	for _, c := range cells {
 		s.raw = append(binary.AppendUvarint(s.raw, uint64(len(c))), c...)
 	}
-	last := len(s.texts) - 1
-	if last < 0 || s.texts[last].Cap()-s.texts[last].Len() < len(s.raw) {
-		text := &strings.Builder{}
-		text.Grow(max(storeBytes, len(s.raw)))
-		s.texts, last = append(s.texts, text), last+1
-	}
-	s.rows = append(s.rows, uint64(last)<<32|uint64(s.texts[last].Len()))
-	s.texts[last].Write(s.raw)
+	s.rows = append(s.rows, s.texts.add(s.raw))
 	return len(s.raw)
 }
 
 func (s *cellStore) read(row int, cells []string) {
-	at := s.rows[row]
-	text := s.texts[at>>32].String()[uint32(at):]
+	text := s.rows[row]
 	for j := range cells {
-		n, size := uint64(text[0]), 1
-		if n >= 0x80 {
-			n, size = binary.Uvarint([]byte(text[:min(len(text), binary.MaxVarintLen64)]))
-		}
+		n, size := binary.Uvarint([]byte(text))
 		text = text[size:]
 		cells[j], text = text[:n], text[n:]
 	}

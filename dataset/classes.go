@@ -148,11 +148,9 @@ func (t *Table) classesOf(public []int) ([]string, error) {
 	return classes, nil
 }
 
-func (t *Table) classify(classes []string, rows []int) (kept, class []int, err error) {
-	number := make(map[string]int, len(classes))
-	for k, name := range classes {
-		number[name] = k
-	}
+// classify returns the rows that have a class, their classes, and the rows that are left out.
+func (t *Table) classify(classes []string, rows []int) (kept, class, out []int, err error) {
+	number := indices(classes)
 	other, known := t.Rule.other(classes)
 	kept, class = make([]int, 0, len(rows)), make([]int, 0, len(rows))
 	for _, i := range rows {
@@ -169,13 +167,15 @@ func (t *Table) classify(classes []string, rows []int) (kept, class []int, err e
 			if label == "" {
 				e.What, e.Fix = "has a row without a label", "remove the row, "+fixMissing
 			}
-			return nil, nil, e
+			return nil, nil, nil, e
 		}
 		if y >= 0 {
 			kept, class = append(kept, i), append(class, y)
+		} else {
+			out = append(out, i)
 		}
 	}
-	return kept, class, nil
+	return kept, class, out, nil
 }
 
 const fixMissing = "fill in the label, or choose with --other-labels what happens to such rows"

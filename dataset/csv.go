@@ -153,15 +153,12 @@ func (o CSVOptions) header(path string, first []string) (bool, error) {
 }
 
 func isMissing(cell string) bool {
-	switch len(cell) {
-	case 0:
-		return true
-	case 1, 2:
-		return cell == "?" || cell == "NA"
-	case 3, 4:
-		return strings.EqualFold(cell, "nan") || strings.EqualFold(cell, "n/a") || strings.EqualFold(cell, "null")
-	}
-	return false
+	return cell == "" || len(cell) <= 4 && (cell[0] == '?' || cell[0]|' ' == 'n') && isMissingWord(cell)
+}
+
+func isMissingWord(cell string) bool {
+	return cell == "?" || cell == "NA" ||
+		strings.EqualFold(cell, "nan") || strings.EqualFold(cell, "n/a") || strings.EqualFold(cell, "null")
 }
 
 func findColumn(path string, names, public []string, want, role string) (int, error) {

@@ -75,7 +75,7 @@ func (r *Ranges) usual() []usual {
 type likeness struct{ compared, strange, words int }
 
 func (l *likeness) add(u *usual, v string, number float64, err error) {
-	missing := isMissing(v)
+	missing := err == errMissing
 	if missing && u.missing {
 		return
 	}
@@ -84,7 +84,7 @@ func (l *likeness) add(u *usual, v string, number float64, err error) {
 	case missing:
 		l.strange++
 	case u.known != nil:
-		if !u.known[v] {
+		if err != nil && !u.known[v] { // a category with a feature is known
 			l.strange++
 		}
 	case err != nil:

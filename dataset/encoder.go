@@ -308,22 +308,28 @@ func (e *Encoder) fits(name string, rows int) error {
 	return nil
 }
 
+var errMissing = errors.New("a missing value")
+
 // encode writes the features of one cell. For a numeric column, encode returns the parsed number and any
-// parse error. The caller must not refuse a cell, because a refusal could reveal private rows.
+// parse error. A missing value and a category without a feature are errors, too. The caller must not refuse a
+// cell, because a refusal could reveal private rows.
 func (f *encodedColumn) encode(dst []float32, v string) (number float64, err error) {
-	switch missing := isMissing(v); {
-	case missing && f.missing >= 0:
-		dst[f.missing] = 1
-	case missing:
+	switch {
+	case isMissing(v):
+		if err = errMissing; f.missing >= 0 {
+			dst[f.missing] = 1
+		}
 	case f.text != nil:
 		f.text.Encode(dst[f.at:f.at+f.width], v)
 	case f.categories != nil:
-		if at, known := f.categories[v]; known {
-			dst[at] = 1
+		at, known := f.categories[v]
+		if !known {
+			return 0, strconv.ErrSyntax
 		}
+		dst[at] = 1
 	case f.sd > 0:
 		number, err = f.form.parse(v)
-		if errors.Is(err, strconv.ErrSyntax) || math.IsNaN(number) {
+		if err != nil && errors.Is(err, strconv.ErrSyntax) || math.IsNaN(number) {
 			if f.missing >= 0 {
 				dst[f.missing] = 1
 			}
@@ -361,7 +367,7 @@ func (s *Schema) encodedRows(t *Table, features []int) *encodedRows {
 	return e
 }
 
-func (e *encodedRows) add(cells, missing []string) {
+func (e *encodedRows) add(cells []string) {
 	dim, last := e.of.Encoder.dim, len(e.blocks)-1
 	if last >= maxEncoded/max(dim, blockNumbers) {
 		return // the number of rows is refused when it is known
@@ -377,14 +383,8 @@ func (e *encodedRows) add(cells, missing []string) {
 			continue
 		}
 		v, f := cells[at], &e.of.Encoder.columns[j]
-		if slices.Contains(missing, v) {
-			v = ""
-		}
 		number, err := f.encode(row, v)
 		if j < len(e.counts) && e.of.usual[j].name != "" {
-			if f.sd == 0 {
-				number, err = e.of.usual[j].form.parse(v)
-			}
 			e.counts[j].add(&e.of.usual[j], v, number, err)
 		}
 	}

@@ -138,9 +138,9 @@ func readFile(files fs.FS, path, name string, dimensions int) (idxArray, error) 
 	defer r.Close()
 	a, err := readIDX(r, dimensions)
 	if err != nil {
-		return idxArray{}, failed(filepath.Join(path, name), "is not a readable idx file", err)
+		err = failed(filepath.Join(path, name), "is not a readable idx file", err)
 	}
-	return a, nil
+	return a, err
 }
 
 // The file holds two zero bytes, type 0x08, the number of dimensions, each dimension as a big-endian uint32,
@@ -181,32 +181,16 @@ func readIDX(r io.Reader, dimensions int) (idxArray, error) {
 		}
 		a.dims[i] = int(d)
 	}
-	a.data, err = readExactly(plain, int(size))
-	return a, err
-}
-
-func readExactly(r io.Reader, size int) ([]byte, error) {
-	data := make([]byte, 0, min(size, 1<<16))
-	for len(data) < size {
-		if len(data) == cap(data) {
-			data = append(make([]byte, 0, min(size, 2*cap(data))), data...)
-		}
-		n, err := r.Read(data[len(data):cap(data)])
-		data = data[:len(data)+n]
-		if errors.Is(err, io.EOF) && len(data) < size {
-			return nil, fmt.Errorf("the header claims %d bytes of data, there are %d", size, len(data))
-		}
-		if err != nil && !errors.Is(err, io.EOF) {
-			return nil, err
-		}
+	a.data, err = io.ReadAll(io.LimitReader(plain, size+1))
+	switch n := int64(len(a.data)); {
+	case err != nil:
+		return idxArray{}, err
+	case n < size:
+		return idxArray{}, fmt.Errorf("the header claims %d bytes of data, there are %d", size, n)
+	case n > size:
+		return idxArray{}, fmt.Errorf("more than the %d bytes of data that the header claims", size)
 	}
-	switch n, err := io.ReadFull(r, make([]byte, 1)); {
-	case n > 0:
-		return nil, fmt.Errorf("more than the %d bytes of data that the header claims", size)
-	case !errors.Is(err, io.EOF):
-		return nil, err
-	}
-	return data, nil
+	return a, nil
 }
 
 func (a idxArray) size() (rows, cols int) { return a.dims[0], a.image().Pixels() }
@@ -229,9 +213,9 @@ func readIDXFile(path string, dimensions int, of string) (idxArray, error) {
 	return withFile(path, func(f *os.File) (idxArray, error) {
 		a, err := readIDX(f, dimensions)
 		if err != nil {
-			return idxArray{}, failed(path, "is not a readable idx file of "+of, err)
+			err = failed(path, "is not a readable idx file of "+of, err)
 		}
-		return a, nil
+		return a, err
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 	"strconv"
 
@@ -21,31 +22,68 @@ type rowSource interface {
 
 const maxNumbers = 1 << 30
 
-// contentNames names a row by a hash of its content and a counter of equal rows, from 1.
+// contentNames names a row by a hash of its content and a counter of equal rows, from 1. So an added row does
+// not rename others.
 type contentNames struct {
-	copies map[[16]byte]int64
+	hashes [][16]byte
 	raw    []byte
 }
 
-func (c *contentNames) unit(row []float64, label string) (unit, group string) {
-	c.raw = c.raw[:0]
+const (
+	contentPrefix = "content/"
+	groupBytes    = len(contentPrefix) + 32 // of a name, the same for equal rows
+)
+
+func (c *contentNames) addNumbers(row []float64, label string) {
+	raw := c.raw[:0]
 	for _, v := range row {
-		c.raw = binary.LittleEndian.AppendUint32(c.raw, math.Float32bits(float32(v)))
+		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(float32(v)))
 	}
-	c.raw = append(c.raw, label...)
-	sum := sha256.Sum256(c.raw)
-	return c.name([16]byte(sum[:16]))
+	c.add(append(raw, label...))
 }
 
-func (c *contentNames) name(hash [16]byte) (unit, group string) {
-	if c.copies == nil {
-		c.copies = map[[16]byte]int64{}
+func (c *contentNames) addCells(cells []string) {
+	raw := c.raw[:0]
+	for _, cell := range cells {
+		if len(cell) >= 10 {
+			raw = strconv.AppendInt(raw, int64(len(cell)/10), 10)
+		}
+		raw = append(append(raw, '0'+byte(len(cell)%10), ':'), cell...)
 	}
-	c.copies[hash]++
-	text := hex.AppendEncode(append(make([]byte, 0, 64), "content/"...), hash[:])
-	end := len(text)
-	unit = string(strconv.AppendInt(append(text, '/'), c.copies[hash], 10))
-	return unit, unit[:end]
+	c.add(raw)
+}
+
+func (c *contentNames) add(raw []byte) {
+	sum := sha256.Sum256(raw)
+	c.raw, c.hashes = raw, append(c.hashes, [16]byte(sum[:]))
+}
+
+func appendGroup(raw []byte, hash [16]byte) []byte {
+	return hex.AppendEncode(append(raw, contentPrefix...), hash[:])
+}
+
+func (c *contentNames) names() []string {
+	// Most hashes are alone in their place of alike, and the map counts the others only.
+	alike := make([]uint8, 1<<bits.Len(8*uint(len(c.hashes))))
+	place := func(hash [16]byte) *uint8 { return &alike[binary.LittleEndian.Uint64(hash[:])%uint64(len(alike))] }
+	for _, hash := range c.hashes {
+		*place(hash) = min(*place(hash)+1, 2)
+	}
+	number := make([]int64, len(c.hashes))
+	for i, hash := range c.hashes {
+		number[i] = int64(*place(hash))
+	}
+	names, copies := make([]string, len(c.hashes)), map[[16]byte]int64{}
+	var texts textBlocks
+	for i, hash := range c.hashes {
+		if number[i] > 1 {
+			copies[hash]++
+			number[i] = copies[hash]
+		}
+		c.raw = append(appendGroup(c.raw[:0], hash), '/')
+		names[i] = texts.add(strconv.AppendInt(c.raw, number[i], 10))
+	}
+	return names
 }
 
 func (t *Table) nameUnits() error {
@@ -56,16 +94,17 @@ func (t *Table) nameUnits() error {
 	if t.Units != nil {
 		return nil
 	}
-	var names contentNames
-	return t.numbers.each(func(i int, row []float64) error {
-		content := t.label(i)
+	var content contentNames
+	err := t.numbers.each(func(i int, row []float64) error {
+		text := t.label(i)
 		if t.silos != nil { // equal rows of two silos are not alike
-			content += "\x00" + t.silos[i]
+			text += "\x00" + t.silos[i]
 		}
-		unit, group := names.unit(row, content)
-		t.Units, t.groups = append(t.Units, unit), append(t.groups, group)
+		content.addNumbers(row, text)
 		return nil
 	})
+	t.Units, t.keyBytes = content.names(), groupBytes
+	return err
 }
 
 func (t *Table) fitPool(task *Task, s *Schema, pool []int) (err error) {

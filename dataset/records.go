@@ -1,10 +1,12 @@
 package dataset
 
 import (
+	"encoding/binary"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
+	"math/bits"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -128,13 +130,7 @@ func (r *rowReader) next() (row, error) {
 		}
 	} else {
 		record = strings.TrimSuffix(strings.TrimSuffix(record, "\n"), "\r")
-		for end := 0; end >= 0; {
-			cell := record
-			if end = strings.IndexByte(record, byte(r.comma)); end >= 0 {
-				cell, record = record[:end], record[end+1:]
-			}
-			cells = append(cells, cell)
-		}
+		cells = cut(cells, record, byte(r.comma))
 	}
 	r.cells = cells
 	if r.width > 0 && len(cells) != r.width {
@@ -148,6 +144,26 @@ func (r *rowReader) next() (row, error) {
 		}
 	}
 	return row{line: r.line, cells: cells}, nil
+}
+
+// cut appends the cells of a record without quotes.
+func cut(cells []string, record string, comma byte) []string {
+	const ones, low = 0x0101010101010101, 0x7f7f7f7f7f7f7f7f
+	start, at, text := 0, 0, []byte(record)
+	for ; at+8 <= len(text); at += 8 {
+		// The highest bit of each byte of ends is set where the byte of x is 0.
+		x := binary.LittleEndian.Uint64(text[at:]) ^ uint64(comma)*ones
+		for ends := ^(x&low + low | x | low); ends != 0; ends &= ends - 1 {
+			end := at + bits.TrailingZeros64(ends)/8
+			cells, start = append(cells, record[start:end]), end+1
+		}
+	}
+	for ; at < len(text); at++ {
+		if text[at] == comma {
+			cells, start = append(cells, record[start:at]), at+1
+		}
+	}
+	return append(cells, record[start:])
 }
 
 func (r *rowReader) unquote(record string) ([]string, error) {

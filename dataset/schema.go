@@ -165,7 +165,7 @@ func (s *Schema) pool(in *Table) (p Pool, err error) {
 	return p, nil
 }
 
-func (s *Schema) matrix(t *Table, visit func(i int, row []float64)) (blas32.General, error) {
+func (s *Schema) matrix(t *Table, content *contentNames) (blas32.General, error) {
 	count, cols := t.numbers.size()
 	if count > maxNumbers/cols {
 		return blas32.General{}, wrong(t.path, fmt.Sprintf("has %d rows of %d numbers, more than fit in memory", count, cols),
@@ -173,8 +173,8 @@ func (s *Schema) matrix(t *Table, visit func(i int, row []float64)) (blas32.Gene
 	}
 	x := dense.New(count, cols)
 	return x, t.numbers.each(func(i int, row []float64) error {
-		if visit != nil {
-			visit(i, row)
+		if content != nil {
+			content.addNumbers(row, t.label(i))
 		}
 		s.scale.apply(x.Data[i*cols:(i+1)*cols], row)
 		return nil
@@ -236,8 +236,7 @@ func (s *Schema) readPrivate(src Source) (Set, error) {
 		return Set{}, wrong(src.Path, "has no labels", "teachers learn from labelled rows",
 			"name the column or the file with --label or --labels, or put images into a folder for each class")
 	}
-	all := upTo(len(in.Y))
-	kept, y, err := in.classify(s.Classes, all)
+	kept, y, out, err := in.classify(s.Classes, upTo(len(in.Y)))
 	if err != nil {
 		return Set{}, err
 	}
@@ -250,7 +249,7 @@ func (s *Schema) readPrivate(src Source) (Set, error) {
 	if err != nil {
 		return Set{}, err
 	}
-	set.Units, set.LeftOut = in.Units, leftOut(in.Units, all, kept)
+	set.Units, set.LeftOut = in.Units, pickRows(in.Units, out)
 	if len(kept) < set.X.Rows { // kept rows move to the front
 		for i, from := range kept {
 			copy(dense.Row(set.X, i), dense.Row(set.X, from))
@@ -321,13 +320,14 @@ func (s *Schema) privateNumbers(t *Table) (blas32.General, error) {
 	if err := s.fits(t); err != nil {
 		return blas32.General{}, err
 	}
-	var visit func(i int, row []float64)
+	var content *contentNames
 	if t.Units == nil {
-		var names contentNames
-		t.Units = make([]string, len(t.Y))
-		visit = func(i int, row []float64) { t.Units[i], _ = names.unit(row, t.label(i)) }
+		content = &contentNames{}
 	}
-	x, err := s.matrix(t, visit)
+	x, err := s.matrix(t, content)
+	if content != nil {
+		t.Units = content.names()
+	}
 	if err == nil && !s.reading.Accept {
 		err = s.differences(t.path, unlikeNumbers(x, s.usual))
 	}

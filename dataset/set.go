@@ -88,18 +88,6 @@ func (s Set) UnitCount() int {
 	return len(seen)
 }
 
-func leftOut(units []string, rows, kept []int) []string {
-	var names []string
-	for _, i := range rows {
-		if len(kept) > 0 && kept[0] == i {
-			kept = kept[1:]
-			continue
-		}
-		names = append(names, units[i])
-	}
-	return names
-}
-
 // OnePerUnit returns the first row of every unit. Adding or removing a unit adds or removes one row of the
 // result. If every row is its own unit, OnePerUnit returns s. Otherwise the rows are copies.
 func (s Set) OnePerUnit() Set {
@@ -132,9 +120,10 @@ func (s Set) with(other Set) Set {
 }
 
 func numbered(part string, n int) []string {
-	names := make([]string, n)
+	names, raw := make([]string, n), []byte(part+"/")
+	var texts textBlocks
 	for i := range names {
-		names[i] = part + "/" + strconv.Itoa(i)
+		names[i] = texts.add(strconv.AppendInt(raw, int64(i), 10))
 	}
 	return names
 }

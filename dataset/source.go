@@ -138,7 +138,7 @@ func openEmbeddings(src Source, opt CSVOptions) (*Table, error) {
 	}
 	t.numbers, t.path = rows, src.Embeddings
 	if opt.Unit == "" {
-		t.Units, t.groups = nil, nil
+		t.Units = nil
 	}
 	return t, nil
 }

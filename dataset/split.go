@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
@@ -11,12 +12,6 @@ import (
 
 // splitTable splits units by a hash of their names: 70 % private rows, 20 % pool, 10 % test rows.
 func splitTable(t *Table, p Protocol, keep []string, declared *Ranges) (task Task, err error) {
-	// Equal rows without given units are in the same part.
-	//
-	// The encoder is fitted on the pool. IDs count the rows of each part in the order of the table: "pool/0",
-	// "pool/1" and so on. So the ids of the pool, which are released with its labels, do not depend on
-	// private rows.
-	//
 	// If columns are declared, they are encoded as declared, and the pool is drawn from the declaration. Rows
 	// of the pool's units are dropped, so private and test rows are the same as without a declaration.
 	switch {
@@ -40,7 +35,7 @@ func splitTable(t *Table, p Protocol, keep []string, declared *Ranges) (task Tas
 	if err != nil {
 		return Task{}, err
 	}
-	task = Task{Name: t.Name, Protocol: p, Classes: classes, Kind: Columns, Grouped: t.groups == nil, Provenance: t.Provenance, Ranges: declared}
+	task = Task{Name: t.Name, Protocol: p, Classes: classes, Kind: Columns, Grouped: t.keyBytes == 0, Provenance: t.Provenance, Ranges: declared}
 	s := &Schema{}
 	if t.numbers != nil {
 		if err := t.fitPool(&task, s, parts[1]); err != nil {
@@ -83,15 +78,11 @@ func splitTable(t *Table, p Protocol, keep []string, declared *Ranges) (task Tas
 }
 
 func (t *Table) parts(p Protocol) (parts [3][]int, err error) {
-	keys := t.groups
-	if keys == nil {
-		keys = t.Units
-	}
-	parts = splitUnits(keys, upTo(t.Len()), Literature)
+	parts = t.splitUnits(upTo(t.Len()), Literature)
 	switch p {
 	case Literature:
 	case Development:
-		parts = splitUnits(keys, parts[0], Development)
+		parts = t.splitUnits(parts[0], Development)
 	default:
 		return parts, fmt.Errorf("dataset: unknown protocol %q", p)
 	}
@@ -118,22 +109,21 @@ func (t *Table) enough(parts [3][]int) error {
 func (t *Table) fill(task *Task, parts [3][]int) (kept [3][]int, err error) {
 	for i, set := range task.sets() {
 		*set = Set{Name: t.Name, Classes: task.Classes, Image: task.Image, Provenance: t.Provenance}
-		if kept[i], set.Y, err = t.classify(task.Classes, parts[i]); err != nil {
+		var out []int
+		if kept[i], set.Y, out, err = t.classify(task.Classes, parts[i]); err != nil {
 			return kept, err
 		}
-		for _, row := range kept[i] {
-			set.Units = append(set.Units, t.Units[row])
-		}
-		set.LeftOut, set.IDs = leftOut(t.Units, parts[i], kept[i]), numbered(partNames[i], len(kept[i]))
+		set.Units, set.LeftOut = pickRows(t.Units, kept[i]), pickRows(t.Units, out)
+		set.IDs = numbered(partNames[i], len(kept[i]))
 	}
 	return kept, nil
 }
 
-// splitUnits hashes each key together with the protocol, so splits by different protocols are independent.
-func splitUnits(keys []string, rows []int, p Protocol) (parts [3][]int) {
+// splitUnits hashes each unit together with the protocol, so splits by different protocols are independent.
+func (t *Table) splitUnits(rows []int, p Protocol) (parts [3][]int) {
 	place := newSplit(p)
 	for _, i := range rows {
-		part := place.part(keys[i])
+		part := place.part(t.Units[i][:cmp.Or(t.keyBytes, len(t.Units[i]))])
 		parts[part] = append(parts[part], i)
 	}
 	return parts
@@ -162,7 +152,8 @@ func (p *placer) part(key string) int {
 
 func (p *placer) of(name string) float64 {
 	p.mac.Reset()
-	p.mac.Write([]byte(name)) // a hash never returns an error
+	p.sum = append(p.sum[:0], name...)
+	p.mac.Write(p.sum) // a hash never returns an error
 	p.sum = p.mac.Sum(p.sum[:0])
 	return float64(binary.BigEndian.Uint64(p.sum)>>11) / (1 << 53) // 53 bits, so never 1
 }

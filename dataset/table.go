@@ -2,14 +2,12 @@ package dataset
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"hash/maphash"
 	"io"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/pate-go/pate/fault"
@@ -28,9 +26,7 @@ type Table struct {
 	Units      []string  // privacy unit of each row
 	Provenance string
 
-	// groups holds a key for each row. Rows with equal keys are in the same part of a split. If groups is
-	// nil, the keys are Units. Otherwise equal rows share a key, but are separate units.
-	groups   []string
+	keyBytes int      // leading bytes of a unit that determine the part of its rows; 0 for all bytes
 	silos    []string // of each row, nil if there are none
 	lines    []int    // line of the first row with each label
 	bare     bool     // the file has no header
@@ -71,9 +67,6 @@ func (t *Table) Rows(indices []int) *Table {
 			out.Columns[j].Values[k] = copies.intern(c)
 		}
 	}
-	if t.groups != nil {
-		out.groups = pickRows(t.groups, indices)
-	}
 	return out
 }
 
@@ -98,15 +91,16 @@ type ownSplit struct {
 
 const acceptEvery = 1 << 16 // rows
 
-func (s *ownSplit) count(rows int, unit, group string) error {
+func (s *ownSplit) count(rows int, unit string, content *contentNames) error {
 	if s == nil || s.accept == nil {
 		return nil
 	}
-	if known := s.seen[unit]; !known && s.place.part(cmp.Or(group, unit)) == 0 {
-		s.units++
+	key, known := unit, s.seen[unit]
+	if s.seen[unit] = unit != ""; unit == "" { // the row is its own unit
+		key = string(appendGroup(nil, content.hashes[rows-1]))
 	}
-	if group == "" {
-		s.seen[unit] = true
+	if !known && s.place.part(key) == 0 {
+		s.units++
 	}
 	if rows%acceptEvery != 0 {
 		return nil
@@ -134,7 +128,7 @@ type tableBuilder struct {
 	optional    bool            // a label may be missing
 	labels      map[string]int
 	missing     []string // cells that stand for a missing value
-	copies      contentNames
+	content     contentNames
 	schema      *Schema  // as in CSVOptions
 	size        int      // approximate memory of the table in bytes, without the text of the cells
 	cells       []string // features of a row
@@ -236,20 +230,19 @@ func (b *tableBuilder) add(r row) error {
 	if err != nil {
 		return err
 	}
+	unit := ""
 	if b.unit < 0 {
-		unit, group := b.contentUnit(r.cells)
-		b.out.Units, b.out.groups = append(b.out.Units, unit), append(b.out.groups, group)
-		err = b.out.split.count(len(b.out.Units), unit, group)
+		b.content.addCells(r.cells)
 	} else {
-		unit := r.cells[b.unit]
+		unit = r.cells[b.unit]
 		if isMissing(unit) && !b.optional {
 			return &fault.Error{File: b.path, Row: r.line, What: fmt.Sprintf("has no unit in column %q", b.names[b.unit]),
 				Why: "every row must belong to a privacy unit", Fix: "remove the row or fill in the unit"}
 		}
-		b.out.Units = append(b.out.Units, b.repeated.intern(unitName(unit)))
-		err = b.out.split.count(len(b.out.Units), b.out.Units[b.out.Len()], "")
+		unit = b.repeated.intern(unitName(unit))
+		b.out.Units = append(b.out.Units, unit)
 	}
-	if err != nil {
+	if err := b.out.split.count(b.out.Len()+1, unit, &b.content); err != nil {
 		return err
 	}
 	if b.silo >= 0 {
@@ -264,17 +257,18 @@ func (b *tableBuilder) add(r row) error {
 		b.out.encoded = b.schema.encodedRows(b.out, b.features)
 	}
 	b.out.Y = append(b.out.Y, y)
+	for _, j := range b.features {
+		if slices.Contains(b.missing, r.cells[j]) {
+			r.cells[j] = ""
+		}
+	}
 	if b.out.encoded != nil {
-		b.out.encoded.add(r.cells, b.missing)
+		b.out.encoded.add(r.cells)
 		return nil
 	}
 	cells := b.cells[:0]
 	for _, j := range b.features {
-		if cell := r.cells[j]; slices.Contains(b.missing, cell) {
-			cells = append(cells, "")
-		} else {
-			cells = append(cells, cell)
-		}
+		cells = append(cells, r.cells[j])
 	}
 	if b.cells = cells; b.out.stored != nil {
 		b.size += b.out.stored.add(cells) - cellBytes*len(cells)
@@ -314,18 +308,6 @@ func (b *tableBuilder) labelOf(r row) (int, error) {
 	return y, nil
 }
 
-// contentUnit names a row by its cells and the number of earlier equal rows. So an added row does not rename
-// others. Equal rows have the same group.
-func (b *tableBuilder) contentUnit(cells []string) (unit, group string) {
-	raw := b.copies.raw[:0]
-	for _, c := range cells {
-		raw = append(append(strconv.AppendInt(raw, int64(len(c)), 10), ':'), c...)
-	}
-	b.copies.raw = raw
-	sum := sha256.Sum256(raw)
-	return b.copies.name([16]byte(sum[:16]))
-}
-
 type interner struct {
 	seed  maphash.Seed
 	known []string
@@ -352,6 +334,9 @@ func (b *tableBuilder) table(next func() (row, error)) (*Table, error) {
 		case errors.Is(err, io.EOF) && b.out.Len() == 0:
 			return nil, wrong(b.path, "has no rows below its header", "a table has a row for each example", "")
 		case errors.Is(err, io.EOF):
+			if b.unit < 0 {
+				b.out.Units, b.out.keyBytes = b.content.names(), groupBytes
+			}
 			return b.out, nil
 		case err == nil:
 			err = b.add(r)

@@ -155,22 +155,19 @@ func (f *DataFlags) Task(g *Globals, accept func(units int, all bool) error) (da
 func (f *DataFlags) TaskOf(opt dataset.Options) (dataset.Task, error) {
 	defer CollectAt(30)() // most of the memory is one matrix
 	data, err := namedsets.Open(f.Data, opt)
+	var task dataset.Task
+	if err == nil {
+		task, err = data.Task(dataset.Protocol(f.Split))
+	}
+	if err == nil && f.Quick {
+		task.Private, err = task.Private.Sample(0.1)
+	}
 	var refused *CommandError // by opt.Accept
 	switch {
 	case errors.As(err, &refused):
 		return dataset.Task{}, refused
 	case err != nil:
 		return dataset.Task{}, cmp.Or(f.wrongKind(), FaultError(err, "data"))
-	}
-	task, err := data.Task(dataset.Protocol(f.Split))
-	if err == nil && f.Quick {
-		task.Private, err = task.Private.Sample(0.1)
-	}
-	switch {
-	case errors.As(err, &refused):
-		return dataset.Task{}, refused
-	case err != nil:
-		return dataset.Task{}, FaultError(err, "data")
 	}
 	return task, nil
 }
