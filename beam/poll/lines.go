@@ -121,6 +121,9 @@ func (f *lineFn) parse(line string) (v Vote, err error) {
 	return v, nil
 }
 
+// absent is the vote of a line that has none. A null vote is an abstention.
+type absent struct{}
+
 func object(line string) (query, teacher, vote string, err error) {
 	var o struct {
 		Query   json.Number `json:"query"`
