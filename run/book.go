@@ -106,7 +106,7 @@ func (f File) agrees(is ledger.Config) error {
 		field("accountant", is.Method(), ledger.Config{Mode: is.Mode, Accountant: want.Accountant}.Method(), true)
 	}
 	field("noise", string(is.Noise), string(f.New.Noise), is.Noise != "")
-	field("list of skipped checks", fmt.Sprint(is.Waived), fmt.Sprint(f.New.Waived), true)
+	field("list of checks skipped by --force", fmt.Sprint(is.Waived), fmt.Sprint(f.New.Waived), true)
 	if differ == nil {
 		return nil
 	}

@@ -285,7 +285,7 @@ type waivers []string
 
 func (w *waivers) addTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.Var(w, "force", "skip these refusals: noise, few, duplicates, checks, calibration (see above; without a LIST: noise)")
+	flags.Var(w, "force", "skip refusals by name (see above; without a LIST: noise): noise, few, duplicates, checks, calibration")
 	flags.Lookup("force").NoOptDefVal = waiveNoise
 	shell.Take("some", waivable...).Of(flags.Lookup("force"))
 }

@@ -194,7 +194,7 @@ func (g *Globals) ModelLedger(cmd *cobra.Command, topic, path, modeWord, unit st
 	case account.Unit != unit:
 		return nil, InputError(fmt.Errorf("the privacy unit of %s is %q, but the unit of this model is %q", path, account.Unit, unit),
 			"a ledger protects one kind of unit; without --unit, each row is a unit with the name \"record\"",
-			"give the column of units as --unit, and the name of the unit as --unit-name", "ledger")
+			"choose another ledger, or give a --unit-name if the units are the same", "ledger")
 	case account.Relation != accountant.AddRemove:
 		return nil, InputError(fmt.Errorf("%s is for relation %v", path, account.Relation),
 			"the cost of DP-SGD is known only for add/remove", "choose another ledger", "ledger")
