@@ -202,6 +202,12 @@ func (c point) score(ctx context.Context, p prepared, labels []int, row *Row, se
 		return 0, fmt.Errorf("experiments: student: %w", err)
 	}
 	row.Student = strings.Join(choice.Kept, ", ")
-	err = c.scoreModel(row, choice.Model, p.test)
+	model, test := choice.Model, p.test
+	if whole, ok := model.(interface{ OfProjections() teachers.Classifier }); ok && c.projects() {
+		if of := whole.OfProjections(); of != nil {
+			model, test = of, p.tested
+		}
+	}
+	err = c.scoreModel(row, model, test)
 	return row.Accuracy, err
 }

@@ -66,9 +66,7 @@ func (p *Pool) fitProjected(ctx context.Context, _ Matrix, labels []int, classes
 	if err != nil {
 		return nil, err
 	}
-	m := *c.(*model)
-	m.projection = nil
-	return m.of(m.Classes, m.Present), nil
+	return c.(*model).ofProjections(), nil
 }
 
 func logistic() Candidate {
@@ -164,15 +162,18 @@ func (p *Pool) projected(c Candidate, z Matrix) Candidate {
 		c.Try, c.of = fit, z
 	}
 	c.Fit = func(ctx context.Context, x Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
-		data, err := labelledPart(x, labels, classes)
-		if err != nil {
-			return nil, err
+		z := z
+		if z.Rows == 0 {
+			data, err := labelledPart(x, labels, classes)
+			if err != nil {
+				return nil, err
+			}
+			if z, err = p.projection.apply(ctx, data.X); err != nil {
+				return nil, err
+			}
+			labels = data.Y
 		}
-		z, err := p.projection.apply(ctx, data.X)
-		if err != nil {
-			return nil, err
-		}
-		m, err := fit(ctx, z, data.Y, classes, rnd)
+		m, err := fit(ctx, z, labels, classes, rnd)
 		if err != nil {
 			return nil, err
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/kernel"
+	"github.com/pate-go/pate/internal/parallel"
 )
 
 // graph is a symmetric weighted graph of neighbours. The neighbours of row i are to[start[i]:start[i+1]].
@@ -155,6 +156,9 @@ type end struct {
 func (g *graph) join(f neighbours, k int, weight func(i, e int) float32) {
 	n := len(f.near) / f.k
 	ends := make([][]end, n) // every edge is stored at both ends
+	for i := range ends {
+		ends[i] = make([]end, 0, 3*k)
+	}
 	for i := range n {
 		for e := i * f.k; e < i*f.k+k; e++ {
 			j, w := f.near[e], weight(i, e)
@@ -163,8 +167,10 @@ func (g *graph) join(f neighbours, k int, weight func(i, e int) float32) {
 	}
 	g.start = make([]int32, n+1)
 	root := make([]float64, n)
+	parallel.Each(0, n, func(_, i int) {
+		slices.SortStableFunc(ends[i], func(a, b end) int { return cmp.Compare(a.row, b.row) })
+	})
 	for i, list := range ends {
-		slices.SortStableFunc(list, func(a, b end) int { return cmp.Compare(a.row, b.row) })
 		for e, to := range list {
 			if e > 0 && list[e-1].row == to.row {
 				continue // the rows are neighbours of each other

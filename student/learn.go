@@ -92,7 +92,7 @@ func (l *Learner) Select(ctx context.Context, m int, rnd *rand.Rand) ([]int, err
 // choice. One kernel ridge regression learns from the labels, and a second from the first's predictions.
 // Equal labels and random streams give equal students.
 func (l *Learner) Fit(ctx context.Context, labels []int, classes int, rnd *rand.Rand) (*Choice, error) {
-	c := CrossValidation{Candidates: TableCandidates(l.pool), Progress: l.report}
+	c := CrossValidation{Candidates: TableCandidates(l.pool), Progress: l.report, checked: true}
 	switch {
 	case l.images && named(labels) >= l.many:
 		c.Candidates = []Candidate{{Name: denoising, Fit: l.pool.fitDenoised}}

@@ -32,6 +32,11 @@ func (m *model) of(classes int, present []int) *model {
 	return m
 }
 
+func (m model) ofProjections() *model {
+	m.projection = nil
+	return m.of(m.Classes, m.Present)
+}
+
 func (m *model) scores(x Matrix) (Matrix, error) {
 	ctx, z := context.Background(), x
 	if m.projection != nil {
@@ -64,6 +69,27 @@ type mixture struct {
 	names             []string
 	powers, weights   []float64 // one per member; see temper. The weights have sum 1
 	features, classes int
+}
+
+// OfProjections returns the same model of rows that [Learner.Project] projected, or nil if a member needs the
+// rows themselves.
+func (m *mixture) OfProjections() teachers.Classifier {
+	out := *m
+	out.members = nil
+	for _, one := range m.members {
+		var p *projection
+		switch k := one.(type) {
+		case *model:
+			p, one = k.projection, k.ofProjections()
+		case *projectedModel:
+			p, one = k.projection, k.of
+		}
+		if p == nil {
+			return nil
+		}
+		out.members, out.features = append(out.members, one), p.directions.Cols
+	}
+	return &out
 }
 
 type member interface {

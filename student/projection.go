@@ -239,7 +239,7 @@ func withinClass(z Matrix, answers []int, classes int) (Matrix, error) {
 		weights[k] = 1 / math.Sqrt(max(0, v)*float64(d)/total+shrink)
 	}
 	out := dense.New(d, d)
-	for i := range d {
+	parallel.Each(0, d, func(_, i int) {
 		for j := range d {
 			var sum float64
 			for k, w := range weights {
@@ -247,6 +247,6 @@ func withinClass(z Matrix, answers []int, classes int) (Matrix, error) {
 			}
 			out.Data[i*out.Stride+j] = float32(sum)
 		}
-	}
+	})
 	return out, nil
 }

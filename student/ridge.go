@@ -105,9 +105,12 @@ func (s *ridgeSums) add(ctx context.Context, z Matrix, hard []int) error {
 			}
 		})
 		forTiles(m, func(low, high int) { // on and above the diagonal
-			tile := dense.Columns(k, low, high)
-			dense.AddATB(dense.Columns(dense.Rows(s.gram, low, high), low, m), tile, dense.Columns(k, low, m))
-			dense.AddATB(dense.Rows(s.target, low, high), tile, y)
+			const strip = 64 // shorter than a tile, so that little is computed below the diagonal
+			for from := low; from < high; from += strip {
+				to := min(from+strip, high)
+				dense.AddATB(dense.Columns(dense.Rows(s.gram, from, to), from, m), dense.Columns(k, from, to), dense.Columns(k, from, m))
+			}
+			dense.AddATB(dense.Rows(s.target, low, high), dense.Columns(k, low, high), y)
 		})
 	}
 	return nil

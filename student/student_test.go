@@ -276,6 +276,27 @@ func TestStudentsOfProjections(t *testing.T) {
 	}
 }
 
+// TestModelsOfProjections: a model answers the same for projected rows, if all its members project them.
+func TestModelsOfProjections(t *testing.T) {
+	type projecting interface{ OfProjections() teachers.Classifier }
+	rows, truth := blobs(300, 600, 3, stream(1))
+	fresh, _ := blobs(100, 600, 3, stream(2))
+	l := testkit.Must(student.NewLearner(t.Context(), rows, student.LearnerConfig{Images: true}, stream(3)))
+	choice := testkit.Must(l.Fit(t.Context(), label(truth, stream(3).Perm(300)[:60]), 3, stream(4)))
+	of := choice.Model.(projecting).OfProjections()
+	z := testkit.Must(l.Project(t.Context(), fresh))
+	require.Equal(t, scoresOf(t, choice.Model, fresh, 3), scoresOf(t, of, z, 3))
+	want, got := make([]int, fresh.Rows), make([]int, fresh.Rows)
+	require.NoError(t, choice.Model.Predict(want, fresh))
+	require.NoError(t, of.Predict(got, z))
+	require.Equal(t, want, got)
+	require.Error(t, of.Predict(got, fresh))
+
+	x, y := table(200, false, 1)
+	forest := testkit.Must(student.CrossValidation{Candidates: student.TableCandidates(nil)[:1]}.Fit(t.Context(), x, y, 2, stream(5)))
+	require.Nil(t, forest.Model.(projecting).OfProjections(), "it needs the rows")
+}
+
 // TestPlainModelsSayWhatTheClassifierSays: written down as data, every kind of student has
 // the scores it had, up to float32, also on rows far from all others.
 func TestPlainModelsSayWhatTheClassifierSays(t *testing.T) {
