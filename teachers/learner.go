@@ -185,6 +185,10 @@ func (m *ScoreModel) Predict(dst []int, x Matrix) error {
 	if err := ValidateQueries(dst, x, m.Features); err != nil {
 		return err
 	}
+	return m.predict(dst, x)
+}
+
+func (m *ScoreModel) predict(dst []int, x Matrix) error {
 	return m.blocks(x, func(i int, scores []float32) { dst[i] = m.Present[dense.Argmax(scores)] })
 }
 

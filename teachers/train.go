@@ -245,12 +245,16 @@ func (e *ensemble) fit(ctx context.Context, t int, data Dataset, column []int) (
 	if model == nil {
 		return errors.New("learner returned no model")
 	}
+	predict := model.Predict
+	if m, ok := model.(*kernelModel); ok {
+		predict = m.predict // newEnsemble checked the queries
+	}
 	for from := 0; from < e.queries.Rows; from += queryRows {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		to := min(from+queryRows, e.queries.Rows)
-		if err := model.Predict(column[from:to], dense.Rows(e.queries, from, to)); err != nil {
+		if err := predict(column[from:to], dense.Rows(e.queries, from, to)); err != nil {
 			return err
 		}
 	}
