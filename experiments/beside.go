@@ -4,32 +4,24 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/pate-go/pate/internal/parallel"
 )
 
+// beside runs works on at most the given number of goroutines. After a failure it begins no further work.
 func beside(ctx context.Context, workers int, clock *shared, works ...func(context.Context) error) error {
-	var group sync.WaitGroup
-	defer group.Wait()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var once sync.Once
-	var first error
-	run := func(work func(context.Context) error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	parallel.Each(max(workers, 1), len(works), func(_, i int) {
+		if ctx.Err() != nil {
+			return
+		}
 		defer clock.begin()()
-		if err := work(ctx); err != nil {
-			once.Do(func() { first = err })
-			cancel()
+		if err := works[i](ctx); err != nil {
+			cancel(err)
 		}
-	}
-	for i, work := range works {
-		switch {
-		case workers > 1 && i < len(works)-1:
-			group.Go(func() { run(work) })
-		case workers > 1 || first == nil:
-			run(work)
-		}
-	}
-	group.Wait()
-	return first
+	})
+	return context.Cause(ctx)
 }
 
 func inTurn(report func(Progress)) func(Progress) {

@@ -264,10 +264,10 @@ func TestDrawnPoolPlan(t *testing.T) {
 
 func TestHashIsOfTheTask(t *testing.T) {
 	full := testkit.Must(config(t, t.TempDir()).withDefaults())
-	require.Equal(t, full.Task.Hash(), full.hash())
+	require.Equal(t, full.Task.Hash(), full.Hash())
 	other := full.with(declaredTask(t, 600, 1))
-	require.Equal(t, other.Task.Hash(), other.hash())
-	require.NotEqual(t, full.hash(), other.hash())
+	require.Equal(t, other.Task.Hash(), other.Hash())
+	require.NotEqual(t, full.Hash(), other.Hash())
 }
 
 func noisyRows(rnd *rand.Rand, rows, columns int, wrong float64) (data teachers.Dataset, units []string) {

@@ -208,23 +208,21 @@ func compareTeachers(ctx context.Context, c Config, p prepared, seed int) ([]Row
 		return nil, nil, err
 	}
 	for i, at := range p.points {
-		for _, m := range voteMethods() {
-			if !c.wants(m) {
-				continue
+		methods := slices.DeleteFunc(append(voteMethods(), TrueLabels), func(m string) bool { return !c.wants(m) })
+		of, works := make([]Row, len(methods)), make([]func(context.Context) error, len(methods))
+		for k, m := range methods {
+			works[k] = func(ctx context.Context) (err error) {
+				of[k], err = runVote(ctx, at, p, e.polls[i], m, seed)
+				return err
 			}
-			row, err := runVote(ctx, at, p, e.polls[i], m, seed)
-			if err != nil {
-				return nil, nil, err
-			}
-			rows = append(rows, row)
 		}
-		if c.wants(TrueLabels) {
-			row, err := runTrueLabels(ctx, at, p, e.polls[i], seed)
-			if err != nil {
-				return nil, nil, err
-			}
-			rows = append(rows, row)
+		p.clock.change(-1) // this work waits for the works of the methods
+		err := beside(ctx, c.Workers, p.clock, works...)
+		p.clock.change(1)
+		if err != nil {
+			return nil, nil, err
 		}
+		rows = append(rows, of...)
 	}
 	if c.wants(Plurality) {
 		rows = append(rows, runPlurality(c, e))

@@ -112,10 +112,15 @@ type Config struct {
 	// Cache stores expensive features of DP-SGD. If Cache is nil, features are computed for each model.
 	Cache *features.Cache
 
-	units int             // number of units of Task.Private
-	named string          // Features as given; empty for the default of each method
-	drawn *drawn          // the drawn and charged pool of one target; nil for any other pool
-	hash  func() [32]byte // hash of Task, computed once
+	// Spare, if not nil, is called before DP-SGD, whose features take most memory, and restore after it.
+	Spare func(dataset.Task) (restore func())
+
+	// Hash returns the hash of Task. If Hash is nil, Compare computes the hash.
+	Hash func() [32]byte
+
+	units int    // number of units of Task.Private
+	named string // Features as given; empty for the default of each method
+	drawn *drawn // the drawn and charged pool of one target; nil for any other pool
 }
 
 type point struct {
@@ -243,10 +248,13 @@ func (c Config) complete() (Config, error) {
 			return c, err
 		}
 		if some.Len() >= mostTested/2 { // a few units may have most of the rows
-			c.Task.Test = some
+			c.Task.Test, c.Hash = some, nil
 		}
 	}
-	return c.with(c.Task), nil
+	if c.Hash == nil {
+		c = c.with(c.Task)
+	}
+	return c, nil
 }
 
 // mostTested limits the test rows of a table, because every teacher votes on each row. With 20,000
@@ -254,7 +262,7 @@ func (c Config) complete() (Config, error) {
 const mostTested = 20_000
 
 func (c Config) with(task dataset.Task) Config {
-	c.Task, c.hash = task, sync.OnceValue(task.Hash)
+	c.Task, c.Hash = task, sync.OnceValue(task.Hash)
 	return c
 }
 

@@ -144,7 +144,7 @@ func (c point) methodEvent(ctx context.Context, method string) (accountant.Event
 func (c point) drawPool(ctx context.Context, seed int, paid *drawn) (dataset.Task, error) {
 	// Each method that uses the pool has its own ledger, on which these counts are charged. If no method is
 	// charged, drawPool reads no private row and draws the pool from the declared ranges.
-	hash := c.hash()
+	hash := c.Hash()
 	key := c.Key.Derive("marginals", uint64(seed), math.Float64bits(c.epsilon)).DeriveBytes("rows", hash[:])
 	cells := c.Task.Ranges.Cells(c.Task.Private.OnePerUnit().X)
 	var counts *marginals.Counts

@@ -32,7 +32,7 @@ func (c point) open(ctx context.Context, method string, seed int, bound []byte, 
 	// The argument bound holds all inputs of the labels except the data. The name of the run is a
 	// pseudorandom function of the data and of bound under the secret key. So a repeated run is not charged
 	// again and releases the same labels, and a run with other inputs is refused.
-	data := c.hash()
+	data := c.Hash()
 	id, err := c.Key.DeriveBytes("ledger", data[:]).DeriveBytes("bound", bound).MarshalText()
 	if err != nil {
 		return nil, fmt.Errorf("experiments: %w", err)

@@ -37,6 +37,9 @@ func runDPSGD(ctx context.Context, c Config) ([]Row, error) {
 	if len(plans) == 0 {
 		return nil, nil
 	}
+	if c.Spare != nil {
+		defer c.Spare(c.Task)()
+	}
 	result, err := recipe.Run(ctx, recipe.Config{
 		Task: task, Delta: c.Delta, Plans: plans, Seeds: c.Seeds, Unit: c.Unit, Key: c.Key, Dir: c.Dir, Prefix: FileName(DPSGD, 0, false) + "-",
 		Workers: c.Workers, Cache: c.Cache, Typical: c.Typical,
@@ -155,7 +158,8 @@ func (c Config) plainFeatures(ctx context.Context) (x, test teachers.Matrix, err
 
 func (c Config) features(ctx context.Context, set dataset.Set, e features.Extractor) (teachers.Matrix, error) {
 	if _, raw := e.(features.Raw); raw {
-		return set.X, nil
+		whole, err := set.Slice(0, set.Len())
+		return whole.X, wrapped(err)
 	}
 	x, err := features.Apply(ctx, set, e, c.Workers)
 	return x, wrapped(err)

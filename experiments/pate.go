@@ -100,6 +100,9 @@ func stack(parts ...teachers.Matrix) teachers.Matrix {
 func runVote(ctx context.Context, c point, p prepared, v poll, method string, seed int) (Row, error) {
 	start := p.clock.now()
 	row := Row{Method: method, TargetEpsilon: c.epsilon}
+	if method == TrueLabels {
+		return runTrueLabels(ctx, c, p, v, seed)
+	}
 	mechanism, err := c.mechanism(ctx, method, &row)
 	if err != nil {
 		return row, err

@@ -179,7 +179,7 @@ func begin(ctx context.Context, c Config) (a *ahead, stop func()) {
 		a.points, a.err = c.points(ctx)
 	})
 	group.Go(func() {
-		c.hash()
+		c.Hash()
 		<-a.done
 		for _, at := range a.points {
 			for _, m := range append(neighbourMethods(), voteMethods()...) {

@@ -45,7 +45,7 @@ func prepare(ctx context.Context, c Config, points func(context.Context) ([]poin
 	if err != nil {
 		return prepared{}, err
 	}
-	p := prepared{hash: c.hash(), classes: len(c.Task.Classes), clock: &shared{}}
+	p := prepared{hash: c.Hash(), classes: len(c.Task.Classes), clock: &shared{}}
 	if p.points, err = points(ctx); err != nil {
 		return prepared{}, err
 	}

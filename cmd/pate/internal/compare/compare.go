@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -114,14 +115,18 @@ func (f compareFlags) runIn(cmd *cobra.Command, g *shell.Globals, cfg experiment
 	if err != nil {
 		return nil, err
 	}
+	cfg.Hash = sync.OnceValue(cfg.Task.Hash)
 	return shell.FolderRun[*experiments.Result]{
-		Id: id, Out: f.out, Kind: "compare", Data: cfg.Task.Hash, Read: report.Read, Print: printResult,
+		Id: id, Out: f.out, Kind: "compare", Data: cfg.Hash, Read: report.Read, Print: printResult,
 		Run: func(folder run.Folder) (*experiments.Result, error) {
 			bar := shell.NewProgress(g)
 			defer bar.Clear()
 			cfg.Key, cfg.Dir, cfg.Curves = folder.Key, folder.Path, f.out != ""
 			cfg.Progress = func(p experiments.Progress) { bar.Update(p.Stage, p.Done, p.Total) }
-			defer shell.SpareMemory(cfg.Task)()
+			rows := cfg.Task
+			rows.Image = dataset.Shape{} // only features of DP-SGD need the care for images
+			defer shell.SpareMemory(rows)()
+			cfg.Spare = shell.SpareMemory
 			return experiments.Compare(ctx, cfg)
 		},
 		Write: func(dir string, result *experiments.Result) error {

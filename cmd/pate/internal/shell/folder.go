@@ -22,7 +22,7 @@ type FolderRun[T any] struct {
 	// Out is the folder for the state and the results. If Out is empty, the folder is in the user's cache,
 	// and its name begins with Kind. This folder is removed after the run.
 	Out, Kind string
-	// Data returns the hash of the data. Do calls Data before Run, unless --seed is given.
+	// Data returns the hash of the data. Do calls Data after Run, unless --seed is given.
 	Data func() [32]byte
 
 	// Run computes the results. Write writes the results to the folder. Read reads the results of a complete
@@ -134,12 +134,8 @@ func (r FolderRun[T]) Do(ctx context.Context, g *Globals) (result T, err error) 
 	}
 	defer folder.Close()
 	show := func() error { return r.Print(g, result) }
-	var data [32]byte
-	if folder.Finished || folder.Key.Releasable() {
-		data = r.Data()
-	}
 	if folder.Finished {
-		if err := folder.CheckMadeOf(data, "the run in "+dir); err != nil {
+		if err := folder.CheckMadeOf(r.Data(), "the run in "+dir); err != nil {
 			return result, err
 		}
 		if result, err = r.Read(dir); err != nil {
@@ -156,6 +152,10 @@ func (r FolderRun[T]) Do(ctx context.Context, g *Globals) (result T, err error) 
 			}
 		}
 		return result, err
+	}
+	var data [32]byte
+	if folder.Key.Releasable() {
+		data = r.Data()
 	}
 	if r.Out != "" {
 		if err := r.Write(dir, result); err != nil {
