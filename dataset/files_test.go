@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"image"
 	"image/png"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -154,6 +155,44 @@ func writeFolder(t *testing.T, path string, edit func(map[string][]byte)) {
 	for name, data := range files {
 		require.NoError(t, os.WriteFile(filepath.Join(path, name), data, 0o600))
 	}
+}
+
+type keptBytes struct{ fs.FS }
+
+func (keptBytes) KeepBytes() {}
+
+// TestSetsThatKeepBytes: they have the rows, parts and hashes of sets with numbers.
+func TestSetsThatKeepBytes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "digits")
+	writeFolder(t, path, nil)
+	train, test := testkit.Must2(DirFS(os.DirFS(path), path, ClassRule{}))
+	kept, keptTest := testkit.Must2(DirFS(keptBytes{os.DirFS(path)}, path, ClassRule{}))
+	require.Nil(t, kept.X.Data)
+	require.NoError(t, kept.Validate())
+	same := func(want, got Set) {
+		t.Helper()
+		require.Equal(t, want.Hash(), got.Hash())
+		require.Equal(t, want, testkit.Must(got.Slice(0, got.Len())))
+	}
+	same(train, kept)
+	same(test, keptTest)
+	same(testkit.Must(train.Slice(1, 2)), testkit.Must(kept.Slice(1, 2)))
+	same(testkit.Must(train.Slice(1, 1)), testkit.Must(kept.Slice(1, 1)))
+	same(testkit.Must(train.slice(1, 2)), testkit.Must(kept.slice(1, 2)))
+	same(train.with(test), kept.with(keptTest))
+	same(testkit.Must(train.Sample(1)), testkit.Must(kept.Sample(1)))
+	both := []string{"u", "u"}
+	train.Units, kept.Units = both, both
+	same(train.OnePerUnit(), kept.OnePerUnit())
+	want, _ := train.PerUnit(1, []byte("key"))
+	got, ends := kept.PerUnit(1, []byte("key"))
+	same(want, got)
+	require.Equal(t, []int{1}, ends)
+	parts := [3]Set{kept, kept, keptTest}
+	split := testkit.Must(newTask(FullTest, parts, [3][2]int{{0, 1}, {1, 2}, {0, 1}}))
+	require.Nil(t, split.Private.X.Data)
+	parts = [3]Set{train, train, test}
+	require.Equal(t, testkit.Must(newTask(FullTest, parts, [3][2]int{{0, 1}, {1, 2}, {0, 1}})).Hash(), split.Hash())
 }
 
 func TestDirReadsPlainAndCompressed(t *testing.T) {

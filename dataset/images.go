@@ -26,12 +26,14 @@ func DirFS(files fs.FS, path string, rule ClassRule) (train, test Set, err error
 	if err := rule.Validate(); err != nil {
 		return Set{}, Set{}, err
 	}
-	return readFolder(files, folder{path: path, name: filepath.Base(filepath.Clean(path)), rule: rule})
+	_, keep := files.(interface{ KeepBytes() })
+	return readFolder(files, folder{path: path, name: filepath.Base(filepath.Clean(path)), rule: rule, keep: keep})
 }
 
 type folder struct {
 	path, name string
 	rule       ClassRule
+	keep       bool // whether sets keep bytes
 }
 
 func readFolder(files fs.FS, f folder) (train, test Set, err error) {
@@ -98,20 +100,19 @@ func readPair(files fs.FS, f folder, prefix, part string) (Set, error) {
 			fmt.Sprintf("has %d labels, the images file has %d images", labels.dims[0], n), "each image has one label", "")
 	}
 	units := numbered(part, n)
-	s := Set{Name: f.name, X: dense.New(n, shape.Pixels()), Y: make([]int, n), Units: units, IDs: units, Image: shape,
-		Provenance: "idx files in " + f.name}
-	var value [256]float32
-	for i := range value {
-		value[i] = float32(i) / 255
+	s := Set{Name: f.name, X: dense.Matrix{Rows: n, Cols: shape.Pixels(), Stride: shape.Pixels()}, Y: make([]int, n), Units: units,
+		IDs: units, Image: shape, Provenance: "idx files in " + f.name, bytes: images.data, values: new([256]float32)}
+	for b := range s.values {
+		s.values[b] = float32(b) / 255
 	}
-	pixels := shape.Pixels()
-	parallel.Each(0, n, func(_, i int) {
-		row := dense.Row(s.X, i)
-		for j, b := range images.data[i*pixels : (i+1)*pixels] {
-			row[j] = value[b]
-		}
-		s.Y[i] = int(labels.data[i])
-	})
+	for i, y := range labels.data {
+		s.Y[i] = int(y)
+	}
+	if !f.keep {
+		x := dense.New(n, s.X.Cols)
+		parallel.Each(0, n, func(_, i int) { s.row(dense.Row(x, i), i) })
+		s.X, s.bytes, s.values = x, nil, nil
+	}
 	return s, nil
 }
 

@@ -40,19 +40,50 @@ type Set struct {
 	Classes    []string
 	Image      Shape  // zero if the rows are not images
 	Provenance string // source of the data in one line
+
+	bytes  []byte        // pixels, if X has no Data
+	values *[256]float32 // of bytes
 }
 
 func (s Set) Len() int { return len(s.Y) }
 
 // Slice returns the rows with indices in [from, to). The result shares memory with s.
 func (s Set) Slice(from, to int) (Set, error) {
+	out, err := s.slice(from, to)
+	if out.bytes != nil {
+		out.X.Data = s.pixels(make([]float32, len(out.bytes)), out.bytes)
+		out.bytes, out.values = nil, nil
+	}
+	return out, err
+}
+
+func (s Set) pixels(dst []float32, bytes []byte) []float32 {
+	dst = dst[:len(bytes)]
+	for i, b := range bytes {
+		dst[i] = s.values[b]
+	}
+	return dst
+}
+
+// row returns row i. It may use buffer, which has one element per column.
+func (s Set) row(buffer []float32, i int) []float32 {
+	if s.bytes != nil {
+		return s.pixels(buffer, s.bytes[i*s.X.Cols:(i+1)*s.X.Cols])
+	}
+	return dense.Row(s.X, i)
+}
+
+func (s Set) slice(from, to int) (Set, error) {
 	if from < 0 || to < from || to > s.Len() {
 		return Set{}, fmt.Errorf("dataset: rows [%d, %d) of %q, which has %d", from, to, s.Name, s.Len())
 	}
 	out := s
 	out.Y, out.Units, out.IDs = s.Y[from:to:to], s.Units[from:to:to], s.IDs[from:to:to]
-	out.X.Rows, out.X.Data = to-from, nil
-	if to > from {
+	out.X.Rows, out.X.Data, out.bytes = to-from, nil, nil
+	switch {
+	case s.bytes != nil:
+		out.bytes = s.bytes[from*s.X.Cols : to*s.X.Cols : to*s.X.Cols]
+	case to > from:
 		end := (to-1)*s.X.Stride + s.X.Cols
 		out.X.Data = s.X.Data[from*s.X.Stride : end : end]
 	}
@@ -107,7 +138,11 @@ func (s Set) OnePerUnit() Set {
 
 func (s Set) rows(indices []int) Set {
 	out := s
-	out.X, out.Y = dense.Pick(s.X, indices), pickRows(s.Y, indices)
+	out.X, out.Y = dense.New(len(indices), s.X.Cols), pickRows(s.Y, indices)
+	for i, r := range indices {
+		copy(dense.Row(out.X, i), s.row(dense.Row(out.X, i), r))
+	}
+	out.bytes, out.values = nil, nil
 	out.Units, out.IDs = pickRows(s.Units, indices), pickRows(s.IDs, indices)
 	return out
 }
@@ -141,7 +176,7 @@ func (s Set) Validate() error {
 		return fail("%d feature rows, %d labels, %d units, %d ids; all four must be equal", s.X.Rows, n, len(s.Units), len(s.IDs))
 	case s.X.Cols < 1 || s.X.Stride < s.X.Cols:
 		return fail("%d columns with stride %d", s.X.Cols, s.X.Stride)
-	case n > 0 && len(s.X.Data) < (n-1)*s.X.Stride+s.X.Cols:
+	case n > 0 && s.bytes == nil && len(s.X.Data) < (n-1)*s.X.Stride+s.X.Cols:
 		return fail("%d numbers are too few for %d rows of stride %d", len(s.X.Data), n, s.X.Stride)
 	case len(s.Classes) < 2:
 		return fail("%d classes, at least 2 needed", len(s.Classes))
@@ -155,6 +190,9 @@ func (s Set) Validate() error {
 		if s.Units[i] == "" {
 			return fail("row %d has no unit", i)
 		}
+	}
+	if s.bytes != nil {
+		return nil
 	}
 	if i := dense.NotFinite(s.X); i >= 0 {
 		at := slices.IndexFunc(dense.Row(s.X, i), func(v float32) bool { return !mathx.IsFinite(v) })
@@ -205,8 +243,9 @@ func hashSets(kind string, sets ...Set) (out [32]byte) {
 	text(kind)
 	for _, s := range sets {
 		number(s.X.Rows, s.X.Cols, s.Image.Rows, s.Image.Cols)
+		buffer := make([]float32, s.X.Cols)
 		for i := range s.X.Rows {
-			_, _ = w.Write(sealed.Append(w.AvailableBuffer(), dense.Row(s.X, i)))
+			_, _ = w.Write(sealed.Append(w.AvailableBuffer(), s.row(buffer, i)))
 		}
 		number(len(s.Y))
 		number(s.Y...)
@@ -232,7 +271,7 @@ func (s Set) PerUnit(most int, key []byte) (kept Set, ends []int) {
 		row  int
 		hash [sha256.Size]byte
 	}
-	mac, raw := hmac.New(sha256.New, key), []byte(nil)
+	mac, raw, buffer := hmac.New(sha256.New, key), []byte(nil), make([]float32, s.X.Cols)
 	number := make(map[string]int)
 	var units [][]ranked
 	for i, name := range s.Units {
@@ -243,7 +282,7 @@ func (s Set) PerUnit(most int, key []byte) (kept Set, ends []int) {
 			units = append(units, nil)
 		}
 		mac.Reset()
-		raw = sealed.Append(binary.LittleEndian.AppendUint64(raw[:0], uint64(s.Y[i])), dense.Row(s.X, i))
+		raw = sealed.Append(binary.LittleEndian.AppendUint64(raw[:0], uint64(s.Y[i])), s.row(buffer, i))
 		mac.Write(raw)
 		r := ranked{row: i}
 		mac.Sum(r.hash[:0])

@@ -120,7 +120,7 @@ func newTask(p Protocol, from [3]Set, cuts [3][2]int) (Task, error) {
 	t := Task{Name: private.Name, Protocol: p, Kind: Pictures, Classes: private.Classes, Image: private.Image, Provenance: private.Provenance}
 	for i, part := range t.sets() {
 		var err error
-		if *part, err = from[i].Slice(cuts[i][0], cuts[i][1]); err != nil {
+		if *part, err = from[i].slice(cuts[i][0], cuts[i][1]); err != nil {
 			return Task{}, err
 		}
 	}

@@ -147,18 +147,27 @@ func (x *extraction) ended(ctx context.Context) error {
 	return nil
 }
 
+func (x *extraction) pixels(from, to int) blas32.General {
+	if x.set.X.Data == nil && from < to { // the set keeps bytes
+		if part, err := x.set.Slice(from, to); err == nil {
+			return part.X
+		}
+	}
+	return dense.Rows(x.set.X, from, to)
+}
+
 const chunk = 64
 
 func (x *extraction) run(ctx context.Context, out rows) error {
 	var bad atomic.Int64
 	bad.Store(-1)
-	images, scratch := x.set.X, make([]blas32.General, x.workers)
-	parallel.Each(x.workers, (images.Rows+chunk-1)/chunk, func(worker, i int) {
+	rows, scratch := x.set.X.Rows, make([]blas32.General, x.workers)
+	parallel.Each(x.workers, (rows+chunk-1)/chunk, func(worker, i int) {
 		if ctx.Err() != nil || bad.Load() >= 0 {
 			return
 		}
-		from, to := i*chunk, min((i+1)*chunk, images.Rows)
-		pixels, features := dense.Rows(images, from, to), out.place(from, to)
+		from, to := i*chunk, min((i+1)*chunk, rows)
+		pixels, features := x.pixels(from, to), out.place(from, to)
 		if features.Data == nil {
 			if scratch[worker].Data == nil {
 				scratch[worker] = dense.New(chunk, x.dim)
@@ -189,15 +198,19 @@ func (x *extraction) key(ctx context.Context, kind string) ([sha256.Size]byte, e
 	if x.keyed != nil {
 		return *x.keyed, nil
 	}
-	images, name := x.set.X, x.by.Name()
+	rows, name := x.set.X.Rows, x.by.Name()
 	h := sha256.New()
-	fmt.Fprintf(h, "pate features 5 %s %d %s %d %d %d %d\n", kind, len(name), name, x.shape.Rows, x.shape.Cols, images.Rows, x.dim)
+	fmt.Fprintf(h, "pate features 5 %s %d %s %d %d %d %d\n", kind, len(name), name, x.shape.Rows, x.shape.Cols, rows, x.dim)
 	h.Write(sealed.Append(nil, x.probe()))
-	hashAll(h, images.Rows, x.workers, func(b []byte, row int) []byte {
+	hashAll(h, rows, x.workers, func(b []byte, from, to int) []byte {
 		if ctx.Err() != nil {
 			return b
 		}
-		return sealed.Append(b, dense.Row(images, row))
+		images := x.pixels(from, to)
+		for i := range images.Rows {
+			b = sealed.Append(b, dense.Row(images, i))
+		}
+		return b
 	})
 	if err := x.ended(ctx); err != nil {
 		return [sha256.Size]byte{}, err

@@ -126,7 +126,12 @@ func (p *Packed) Hash(workers int) [sha256.Size]byte {
 	}
 	h := sha256.New()
 	fmt.Fprintf(h, "pate packed features 1 %d %d\n", p.rows, p.cols)
-	hashAll(h, p.rows, max(workers, 1), p.append)
+	hashAll(h, p.rows, max(workers, 1), func(b []byte, from, to int) []byte {
+		for i := from; i < to; i++ {
+			b = p.append(b, i)
+		}
+		return b
+	})
 	all := [sha256.Size]byte(h.Sum(nil))
 	p.hash.Store(&all)
 	return all
@@ -134,12 +139,13 @@ func (p *Packed) Hash(workers int) [sha256.Size]byte {
 
 const hashRows = 1024
 
-func hashAll(h hash.Hash, rows, workers int, encode func(b []byte, row int) []byte) {
+func hashAll(h hash.Hash, rows, workers int, encode func(b []byte, from, to int) []byte) {
 	sums := make([][sha256.Size]byte, (rows+hashRows-1)/hashRows)
 	parallel.Each(workers, len(sums), func(_, i int) {
 		h, b := sha256.New(), []byte(nil)
-		for r := i * hashRows; r < min((i+1)*hashRows, rows); r++ {
-			b = encode(b[:0], r)
+		end := min((i+1)*hashRows, rows)
+		for r := i * hashRows; r < end; r += blockRows {
+			b = encode(b[:0], r, min(r+blockRows, end))
 			h.Write(b)
 		}
 		h.Sum(sums[i][:0])

@@ -109,7 +109,7 @@ type labelled struct {
 }
 
 func (t trained) images(ctx context.Context) (labelled, error) {
-	found, err := namedsets.Open("mnist", dataset.Options{})
+	found, err := namedsets.Open("mnist", dataset.Options{}, false)
 	if err != nil {
 		return labelled{}, err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/fault"
+	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/internal/unpack"
 )
@@ -58,7 +59,7 @@ func TestEverySet(t *testing.T) {
 			if _, err := n.Find(n.Files[0]); err == nil { // installed by a package
 				continue
 			}
-			_, err := Open(n.Name, dataset.Options{})
+			_, err := Open(n.Name, dataset.Options{}, false)
 			require.ErrorIs(t, err, fs.ErrNotExist)
 			require.ErrorContains(t, err, n.Install)
 			require.ErrorContains(t, err, "$PATE_DATA/"+n.Name)
@@ -74,7 +75,7 @@ func TestEverySet(t *testing.T) {
 			require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 			require.NoError(t, os.WriteFile(path, text, 0o600))
 		}
-		d := testkit.Must(Open(n.Name, dataset.Options{}))
+		d := testkit.Must(Open(n.Name, dataset.Options{}, false))
 		require.True(t, d.Published)
 		opened[n.Name] = d
 	}
@@ -101,11 +102,11 @@ func TestOpenRefuses(t *testing.T) {
 		"--classes, --class-names and --other-labels do not apply":                      {Rule: dataset.ClassRule{Names: []string{"a", "b"}}},
 		"--kind does not apply": {Kind: dataset.Pictures},
 	} {
-		_, err := Open("mnist", opt)
+		_, err := Open("mnist", opt, false)
 		testkit.ErrorAs[*fault.Error](t, err)
 		require.ErrorContains(t, err, want)
 	}
-	_, err := Open(filepath.Join(t.TempDir(), "glyph"), dataset.Options{})
+	_, err := Open(filepath.Join(t.TempDir(), "glyph"), dataset.Options{}, false)
 	require.ErrorContains(t, err, "known data sets are mnist, fashion-mnist, adult, abalone")
 }
 
@@ -122,7 +123,7 @@ func TestMNIST(t *testing.T) {
 		require.NoError(t, testkit.Err(io.Copy(h, z)))
 		require.Equal(t, want, hex.EncodeToString(h.Sum(nil)), name)
 	}
-	opened := testkit.Must(Open("mnist", dataset.Options{}))
+	opened := testkit.Must(Open("mnist", dataset.Options{}, false))
 	train, test := opened.Train, opened.Test
 	for _, c := range []struct {
 		set    dataset.Set
@@ -147,4 +148,11 @@ func TestMNIST(t *testing.T) {
 		sum += float64(v)
 	}
 	require.InDelta(t, 0.1307, sum/float64(len(train.X.Data)), 5e-5)
+
+	kept := testkit.Must(Open("mnist", dataset.Options{}, true)).Test
+	require.Nil(t, kept.X.Data)
+	require.Equal(t, test.Hash(), kept.Hash())
+	require.Equal(t, test.X, testkit.Must(features.Apply(t.Context(), kept, features.Raw{}, 2)))
+	require.Equal(t, testkit.Must(features.Pack(t.Context(), test, features.Raw{}, 2)).Hash(1),
+		testkit.Must(features.Pack(t.Context(), kept, features.Raw{}, 2)).Hash(1), "the key of cached features")
 }

@@ -109,7 +109,8 @@ func (j *job) prepare(ctx context.Context, reservations []*ledger.Reservation) (
 	switch {
 	case raw: // unchanged rows are not copied
 		apply = func(_ context.Context, set dataset.Set, _ features.Extractor, _ int) (blas32.General, error) {
-			return set.X, nil
+			whole, err := set.Slice(0, set.Len())
+			return whole.X, err
 		}
 	case j.Cache != nil && j.Task.Image.Rows > 0:
 		apply = j.Cache.Apply

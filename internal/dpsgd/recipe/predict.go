@@ -96,7 +96,8 @@ func (m *Model) Rows(t *dataset.Table) (dataset.Set, error) {
 func (m *Model) ScoredOn(set dataset.Set) bool { return m.Scored == rowsHash(set) }
 
 func rowsHash(set dataset.Set) string {
-	named := dataset.Set{X: set.X, Image: set.Image}
+	named := set
+	named.Y, named.Units, named.LeftOut, named.Classes = nil, nil, nil, nil
 	for _, y := range set.Y {
 		named.Units = append(named.Units, set.Classes[y])
 	}

@@ -37,6 +37,7 @@ func New(g *shell.Globals) *cobra.Command {
 	cmd := shell.Command("compare", "", cobra.NoArgs,
 		func(cmd *cobra.Command, _ []string) error { return compare(cmd, g, f) })
 	f.DataFlags.Add(cmd.Flags())
+	f.KeepBytes = true
 	f.typical.Add(cmd)
 	shell.Declare(cmd.Flags(), "compare", shell.To{"epsilon": &f.epsilon, "seeds": &f.seeds, "out": &f.out, "learner": &f.learner,
 		"teachers": &f.teachers, "features": &f.features, "pool": &f.pool, "ranges": &f.ranges,

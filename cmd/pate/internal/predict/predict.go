@@ -298,7 +298,7 @@ func (f *flags) rows(m *recipe.Model) (dataset.Set, error) {
 	case f.scored || named:
 	case m.Encoder != nil:
 		opt.CSV.Unlabelled, opt.CSV.Expect = f.data.Label == "", m.Encoder.Columns()
-		data, err := namedsets.Open(f.data.Data, opt)
+		data, err := namedsets.Open(f.data.Data, opt, false)
 		if err != nil {
 			return dataset.Set{}, shell.FaultError(err, "data")
 		}

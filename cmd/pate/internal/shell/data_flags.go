@@ -31,6 +31,8 @@ type DataFlags struct {
 	Quick         bool
 	Labels, Units string // files for NPY or idx rows
 	Columns       ColumnFlags
+
+	KeepBytes bool // not a flag; see [namedsets.Open]
 }
 
 func (f *DataFlags) Add(flags *pflag.FlagSet) {
@@ -154,7 +156,7 @@ func (f *DataFlags) Task(g *Globals, accept func(units int, all bool) error) (da
 
 func (f *DataFlags) TaskOf(opt dataset.Options) (dataset.Task, error) {
 	defer CollectAt(30)() // most of the memory is one matrix
-	data, err := namedsets.Open(f.Data, opt)
+	data, err := namedsets.Open(f.Data, opt, f.KeepBytes)
 	var task dataset.Task
 	if err == nil {
 		task, err = data.Task(dataset.Protocol(f.Split))

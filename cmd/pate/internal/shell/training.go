@@ -104,7 +104,7 @@ const manyBytes = 64 << 20
 func SpareMemory(task dataset.Task) (restore func()) {
 	numbers := 0
 	for _, set := range []dataset.Set{task.Private, task.Pool, task.Test} {
-		numbers += len(set.X.Data)
+		numbers += set.X.Rows * set.X.Cols
 	}
 	switch {
 	case 4*numbers < manyBytes:
