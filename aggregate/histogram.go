@@ -110,6 +110,4 @@ func (h Histogram) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redact
 
 func (h Histogram) String() string { return redacted }
 
-func (h Histogram) GoString() string { return redacted }
-
 func (h Histogram) LogValue() slog.Value { return slog.StringValue(redacted) }

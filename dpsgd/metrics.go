@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math"
 
@@ -71,7 +72,7 @@ type private struct{}
 
 func (private) String() string { return "dpsgd: private(redacted)" }
 
-func (p private) GoString() string { return p.String() }
+func (p private) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, p.String()) }
 
 func (p private) LogValue() slog.Value { return slog.StringValue(p.String()) }
 

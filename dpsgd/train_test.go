@@ -209,7 +209,7 @@ func TestParametersThatOverflowAreAnError(t *testing.T) {
 func TestDiagnosticsAndDistancesAreRedacted(t *testing.T) {
 	d, s := Diagnostics{Sampled: 4711, Clipped: 4711, NonFinite: 4711}, StepDistances{Values: []float64{0.4711}}
 	for _, v := range []any{d, Result{Diagnostics: d}, s} {
-		for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%d", "%f", "%x"} {
 			require.NotContains(t, fmt.Sprintf(verb, v), "4711")
 		}
 		require.ErrorContains(t, testkit.Err(json.Marshal(v)), "private")

@@ -151,6 +151,4 @@ func (k Key) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 
 func (k Key) String() string { return redacted }
 
-func (k Key) GoString() string { return redacted }
-
 func (k Key) LogValue() slog.Value { return slog.StringValue(redacted) }

@@ -2,6 +2,11 @@
 // but cannot call Open. A Number holds a value that guarantees no privacy and is no epsilon.
 package opaque
 
+import (
+	"fmt"
+	"io"
+)
+
 // Number is a number that cannot be printed, compared or used in arithmetic.
 type Number struct{ x float64 }
 
@@ -13,4 +18,4 @@ func Open(n Number) float64 { return n.x }
 
 func (Number) String() string { return "opaque" }
 
-func (Number) GoString() string { return "opaque" }
+func (n Number) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, n.String()) }
