@@ -207,8 +207,8 @@ func (b Budget) file(out string) (run.File, error) {
 	return run.File{Path: b.Ledger, New: made, Expect: expect, Warn: b.Warn}, nil
 }
 
-// Verify checks the ledger at path and returns a summary. The ledger must be undamaged, and contain all heads
-// that other files store (see [run.ReadHeads]).
+// Verify checks the ledger at path and returns a summary. It returns an error if the ledger is damaged, or if
+// the ledger lacks a line whose hash another file stores (see [run.ReadHeads]).
 func Verify(path string) (ledger.Summary, error) {
 	known, err := run.ReadHeads(path)
 	if err != nil {

@@ -23,8 +23,8 @@ type PublishOptions struct {
 	// Method is the way to learn from private rows. For "nearest", every unit votes on its nearest public
 	// rows. For "sample", the nearest units of a random sample vote. For "pate", teachers vote. For "dpsgd",
 	// one linear model is trained. The default "auto" means "pate" if Teachers, Learner, TeacherAccuracy or
-	// MinAccuracy is set. Otherwise, "auto" means "nearest" if Ranges is set. If Public is set, Publish
-	// chooses the method by Size, Epsilon and the public rows.
+	// MinAccuracy is set. Otherwise, "auto" means "nearest" if Ranges is set. If Public is set instead,
+	// Publish chooses the method by public numbers, such as Size and Epsilon.
 	Method string
 	// Size is the approximate number of private units, or 0 if this number is secret. For "pate", Size
 	// determines the number of teachers. All other methods require Size, which determines the noise and the

@@ -206,7 +206,8 @@ func CalibrateGaussian(target Target) (float64, Bound, error) {
 }
 
 // GaussianDelta returns the exact delta of one Gaussian release at epsilon >= 0 (Balle, Wang 2018, Theorem
-// 8). The result is not rounded up. For releases with noise multipliers sigma_i, use 1/sqrt(sum 1/sigma_i^2).
+// 8). The result is not rounded up. For several releases with noise multipliers sigma_i, use the noise
+// multiplier 1/sqrt(sum 1/sigma_i^2).
 func GaussianDelta(noiseMultiplier, epsilon float64) (float64, error) {
 	if err := within("gaussian", "noise_multiplier", ">0", noiseMultiplier); err != nil {
 		return 0, err

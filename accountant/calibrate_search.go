@@ -127,8 +127,7 @@ func (t *trials) improves(last trial, aim float64) bool {
 
 type start struct{ parameter, slope float64 }
 
-// jumpTolerance bounds the relative excess over the least noise, if epsilon jumps there as a function of
-// noise.
+// jumpTolerance is the relative tolerance of a noise search where epsilon jumps as a function of noise.
 const jumpTolerance = 1e-6
 
 func leastNoise(target Target, from start, tolerance float64, try func(noise float64) (Bound, error)) (start, Bound, error) {

@@ -85,8 +85,8 @@ func tail(t float64) float64 {
 	return t / 2 * (1 + t/3*(1+t/4*(1+t/5*(1+t/6*(1+t/7)))))
 }
 
-// sampledPureCurve bounds an eps-DP mechanism on a Poisson sample of rate q. Neighbours differ by one added
-// or removed record.
+// sampledPureCurve bounds the Rényi divergence of an eps-DP mechanism on a Poisson sample of rate q.
+// Neighbours differ by one added or removed record.
 func sampledPureCurve(q, eps float64) curve {
 	// The worst mechanism is randomised response. Its two outcomes have likelihood ratios 1+u and 1-v, with u
 	// = q(e^eps - 1) and v = q(1-e^-eps), and masses 1/(1+e^eps) and e^eps/(1+e^eps). The ratio 1+x has mean
@@ -167,6 +167,7 @@ func xCothLess1(x float64) float64 {
 	return x/math.Tanh(x) - 1
 }
 
+// atLeastTiny replaces 0 after an underflow, so that many runs of a mechanism still have a cost.
 func atLeastTiny(divergence float64) float64 {
 	return math.Max(divergence, math.SmallestNonzeroFloat64)
 }

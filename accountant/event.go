@@ -21,7 +21,7 @@ import (
 // one vote. PATE events assume that one record changes at most one teacher, under either relation. So one
 // record changes at most one vote of a query.
 //
-// An Event has no JSON form of its own. Use MarshalEvent, UnmarshalEvent or a Schedule.
+// An Event has no JSON form of its own. Use MarshalEvent, UnmarshalEvent or a Schedule, not encoding/json.
 type Event interface {
 	row() row
 }
@@ -57,8 +57,8 @@ type (
 	severalPairs interface {
 		pairs(s *pld.Sum, n int64) error
 	}
-	// attained adds pairs of distributions to s, to bound the cost of n runs from below. If the event's upper
-	// bound is exact for some mechanism, attained adds nothing and returns true.
+	// attained adds pairs of distributions to s, to bound the cost of n runs from below. If some mechanism
+	// that the event describes attains the dominating pair, attained adds nothing and returns true.
 	attaining interface {
 		attained(s *pld.Sum, n int64) (dominating bool)
 	}

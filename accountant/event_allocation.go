@@ -40,17 +40,17 @@ type BallsInBins struct {
 // A record can be drawn in ceil(Steps/Bands) steps. These steps are at least Bands apart, so no row of C is
 // nonzero in two of their columns. So each of these steps is a Gaussian step on a Poisson sample.
 
-// BandedMatrix is DP-SGD with the noise C^-1 z, where z is independent Gaussian noise. The lower triangular
-// matrix C has at most Bands bands (Choquette-Choo et al. 2023). Every record belongs permanently to one of
-// Bands partitions, independently of other records. Step i includes each record of partition i mod Bands
-// independently, with the same Probability. If all partitions have the same size, Probability is Bands * B/n.
-// Here B is the expected batch size, and n is the number of records.
+// BandedMatrix is DP-SGD with the correlated noise C^-1 z, where z is independent Gaussian noise. The lower
+// triangular matrix C has at most Bands bands (Choquette-Choo et al. 2023). Every record belongs permanently
+// to one of Bands partitions, independently of other records. Step i uses only partition i mod Bands. Step i
+// includes each record of this partition independently, with the same Probability. If all partitions have the
+// same size, Probability is Bands * B/n. Here B is the expected batch size, and n is the number of records.
 type BandedMatrix struct {
 	Bands       int64   `json:"bands" in:"1"`                 // in [1, Steps]
 	Steps       int64   `json:"steps" in:"1" atleast:"Bands"` // >= 1
 	Probability float64 `json:"probability" in:"[0, 1]"`      // in [0, 1], for a record of the current partition
-	// NoiseMultiplier, > 0, is the standard deviation of z in [BandedMatrix]. Its unit is the clipping norm
-	// times the largest column norm of the matrix C.
+	// NoiseMultiplier, > 0, is (standard deviation of z) / (clipping norm * largest column norm of C).
+	// [BandedMatrix] defines z and C.
 	NoiseMultiplier float64 `json:"noise_multiplier" in:">0"`
 }
 

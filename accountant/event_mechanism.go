@@ -208,7 +208,7 @@ func (e ExponentialMechanism) group(n int64) (Event, error) {
 	return ExponentialMechanism{mathx.Up(e.Epsilon * float64(n))}, nil
 }
 
-// attained uses two neighbours with the same two candidates and swapped scores.
+// attained bounds the cost from below, by two neighbours with the same two candidates and swapped scores.
 func (e ExponentialMechanism) attained(s *pld.Sum, n int64) (dominating bool) {
 	s.AddOdds(e.Epsilon/2, n)
 	return false

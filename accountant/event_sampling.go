@@ -69,6 +69,7 @@ func (e PoissonSampled) form(t *terms) Event {
 	return nil
 }
 
+// oneGaussian returns one Gaussian release that dominates all leaves on the same sample.
 func oneGaussian(leaves *tally[Event]) (noise Gaussian, exact, ok bool) {
 	// The squares of sensitivity/sigma add up. The result exact is true if both cost the same, and ok is
 	// false if a leaf has no continuous Gaussian noise.
@@ -183,8 +184,8 @@ func (e SampledWithoutReplacement) pair() (pld.Pair, error) {
 	return one.OnFixedSample(e.Probability()), err
 }
 
-// attained uses a data set of equal records, and a neighbour with one different record. The sample contains
-// the different record with probability Size/Population.
+// attained bounds the cost from below, by a data set of equal records and a neighbour with one different
+// record. The sample contains the different record with probability Size/Population.
 func (e SampledWithoutReplacement) attained(s *pld.Sum, n int64) (dominating bool) {
 	inner, same, err := e.inside()
 	if err != nil || !same {

@@ -72,7 +72,8 @@ func (e selected) pair() (pld.Pair, error) {
 	return pld.Pair{}, &UnsupportedEventError{e, "a selection has a divergence bound, but no known dominating pair"}
 }
 
-// selection refuses an event inner that can fail, because failures of unboundedly many runs add up.
+// selection adds leaf to t, count times. selection refuses an inner event that can fail, because failures of
+// unboundedly many runs add up.
 func (t *terms) selection(e Event, leaf selected, inner Event, count int64) {
 	if base := t.alone(inner, 1); len(base.failures.Keys) > 0 {
 		t.refuse(e, "a selection among runs that may fail has no divergence bound")

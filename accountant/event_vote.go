@@ -152,7 +152,8 @@ func (e LNMax) pairs(s *pld.Sum, n int64) error {
 	return addPairs(s, e.noisyCount(), both)
 }
 
-// attained uses neighbours with two classes whose counts differ by one and are swapped.
+// attained bounds the cost from below, by neighbours with two classes whose counts differ by one and are
+// swapped.
 func (e LNMax) attained(s *pld.Sum, n int64) (dominating bool) {
 	// The probability that the class with fewer votes wins is (2+1/b) e^{-1/b}/4. With integer noise P[Z1 =
 	// Z2] is tanh(1/2b)^2 (1+r^2)/(1-r^2) with r = e^{-1/b}.
@@ -237,7 +238,8 @@ func (e MStab) flatten(t *terms, count int64) {
 	t.add(e, count)
 }
 
-// curve is valid unless the noise exceeds Threshold. The method flatten charges this failure separately.
+// curve and pair are valid unless the noise exceeds Threshold. The method flatten charges this failure
+// separately.
 func (e MStab) curve() curve                 { return laplaceCurve(e.Epsilon) }
 func (e MStab) guarantee() (guarantee, bool) { return guarantee{e.Epsilon, e.failure()}, true }
 func (e MStab) pair() (pld.Pair, error)      { return pld.Laplace(e.Epsilon), nil }
@@ -287,6 +289,7 @@ type StableSVT struct {
 	Failures  int64   `json:"failures" in:"1"`  // >= 1
 }
 
+// failure returns the probability that the threshold noise exceeds Threshold, rounded up.
 func (e StableSVT) failure() float64 {
 	return math.Min(1, mathx.Up(math.Exp(-(float64(e.Threshold)+1)/e.B1)*(1+1e-12)))
 }

@@ -188,8 +188,8 @@ func lowest(at func(epsilon float64) riskPoint) riskPoint {
 	return best
 }
 
-// convexBound returns a lower bound on the minimum of at, which must be convex in e^epsilon. The point best
-// must be near the minimum.
+// convexBound returns a lower bound on the minimum of the function `at`, which must be convex in e^epsilon.
+// The point best must be near the minimum.
 func convexBound(at func(epsilon float64) riskPoint, best riskPoint, fpr float64) float64 {
 	// It finds a point on each side of best with a value of at least best.Upper. Beyond these points the
 	// function is at least best.Upper, by convexity. Between two adjacent points, the function lies above two

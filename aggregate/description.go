@@ -34,8 +34,8 @@ type Description struct {
 	// set, a probability has an error of at most 1e-2. Chances is nil if an answer depends on more than the
 	// votes of its query.
 	Chances func(s Setting, classes int, rough bool) (Chances, error)
-	// Ahead returns the probability that a class wins under continuous noise. Every rival's count is lower by
-	// x times the noise parameter. Ahead is nil if the mechanism may decline.
+	// Ahead is for a class that leads every rival by x times the noise parameter. It returns the probability
+	// that this class wins under continuous noise. Ahead is nil if the mechanism may decline.
 	Ahead func(x float64, rivals int) float64
 
 	// Laws lists output distributions by name. If Laws is nil, Mechanism.Law is the only output
@@ -306,8 +306,8 @@ func (d Description) WithNoise(s Setting, noise float64) Setting {
 	return s
 }
 
-// Least returns the least noise with which s fits the budget that `least` checks. The noise is clamped to the
-// range that mechanisms accept.
+// Least returns the least noise for which WithNoise(s, noise) fits the budget that `least` checks. The noise
+// is clamped to the range that mechanisms accept.
 func (d Description) Least(s Setting, least LeastNoise) (float64, error) {
 	noise, err := least.Find(func(noise float64) (accountant.Event, error) { return d.Event(d.WithNoise(s, noise)) })
 	if err != nil {
@@ -338,8 +338,8 @@ func (d Description) Event(s Setting) (accountant.Event, error) {
 	return m.Event(), nil
 }
 
-// One returns s with one query. The result `cheaper` is false if one query has the whole cost of several. For
-// example, a mechanism may charge only declined queries.
+// One returns s with one query. The result `cheaper` is false if s has several queries and one query costs as
+// much as all. For example, a mechanism may charge only declined queries.
 func (d Description) One(s Setting) (one Setting, cheaper bool, err error) {
 	one = s
 	one.Queries = 1

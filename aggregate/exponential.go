@@ -40,7 +40,8 @@ func (m manyTurns) draw(noise []int64, s *rng.Stream, classes int) []int64 {
 	return acceptance.Draw(noise, classes, m.distances, s)
 }
 
-// Law returns the output distribution of one query: P[j] is proportional to exp(h[j]/Scale).
+// Law returns the output distribution of one query. A class with n votes has probability proportional to
+// exp(n/Scale).
 func (m *Exponential) Law(h Histogram) (Law, error) {
 	return always(h, func(counts []int64) ([]float64, error) {
 		logs := logAcceptances(counts, m.distances.Scale())

@@ -29,7 +29,7 @@ type InteractiveGNMaxConfig struct {
 // the largest n_j - round(T p_j) plus noise is at least Threshold, the mechanism answers like GNMax with
 // Sigma2. Otherwise it answers with the student's label, or declines if the label's probability is at most
 // Confidence. InteractiveGNMax costs as much as ConfidentGNMax. If another session repeats a query with other
-// values round(T p_j), its noise is independent.
+// values round(T p_j), the query gets independent noise.
 type InteractiveGNMax struct {
 	cfg      InteractiveGNMaxConfig
 	teachers *ConfidentGNMax

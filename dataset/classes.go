@@ -14,7 +14,8 @@ import (
 // DropOther, as the value of [ClassRule].Other, drops rows whose label is not a class.
 const DropOther = "drop"
 
-// maxClasses is the largest number of classes and of silos.
+// maxClasses is the largest number of classes and of silos. A label column with more values is taken for a
+// measurement.
 const maxClasses = 1000
 
 // ClassRule defines the classes, and the treatment of rows without a class. Class names are released with

@@ -13,9 +13,9 @@ import (
 	"github.com/pate-go/pate/internal/unpack"
 )
 
-// Header states whether the first row of a CSV file is a header. By default, the first row is a header if
-// Label or Unit names a column, or if the row contains a name of Expect. If Names is given, it is no header.
-// In other cases a Header is required.
+// Header states whether the first row of a CSV file is a header. By default, if Names is given, the first row
+// is no header. Otherwise it is a header if Label or Unit is a name and not a number. Otherwise, if Expect is
+// given, it is a header if it contains a name of Expect. In all other cases a Header is required.
 type Header string
 
 const (

@@ -71,7 +71,7 @@ type Options struct {
 	ImageSize     Shape    // as in [Reading]
 
 	// Accept, if not nil, is called with the number of private units of a table. An error refuses the table.
-	// While rows are read, all is false. Then units counts the private units so far, as protocol Literature
+	// While rows are read, all is false, and units counts the private units so far, as protocol Literature
 	// splits them. Before rows are encoded, all is true, and units is the number in the split.
 	Accept func(units int, all bool) error
 	// Ranges, if not nil, declares the columns of a table without public rows. The pool is drawn from these
@@ -79,6 +79,7 @@ type Options struct {
 	Ranges *Ranges
 }
 
+// mark adds ownerNotice to an error about labelled rows. Unlabelled rows are public.
 func (o Options) mark(err error) error {
 	if o.CSV.Unlabelled {
 		return err

@@ -146,7 +146,7 @@ func (r *rowReader) next() (row, error) {
 	return row{line: r.line, cells: cells}, nil
 }
 
-// cut appends the cells of a record without quotes.
+// cut appends the cells of a record that has no quotes.
 func cut(cells []string, record string, comma byte) []string {
 	const ones, low = 0x0101010101010101, 0x7f7f7f7f7f7f7f7f
 	start, at, text := 0, 0, []byte(record)

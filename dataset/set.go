@@ -119,8 +119,9 @@ func (s Set) UnitCount() int {
 	return len(seen)
 }
 
-// OnePerUnit returns the first row of every unit. Adding or removing a unit adds or removes one row of the
-// result. If every row is its own unit, OnePerUnit returns s. Otherwise the rows are copies.
+// OnePerUnit returns the first row of every unit, for methods whose guarantee is for one row. Adding or
+// removing a unit adds or removes one row of the result. If every row is its own unit, OnePerUnit returns s.
+// Otherwise the rows are copies.
 func (s Set) OnePerUnit() Set {
 	first := make([]int, 0, s.Len())
 	seen := make(map[string]bool, s.Len())

@@ -96,9 +96,9 @@ func (t Task) WithoutPool() Task {
 	return t
 }
 
-// Withheld returns the reason why results on this split must not be released, or "" if they may be. Results
-// on [Development] and [FullTest] may reveal rows that are private under [Literature]. The epsilon of a run
-// under Literature does not cover this leak.
+// Withheld returns the reason why results on this split must not be released, or "" if the split is no such
+// reason. Results on [Development] and [FullTest] may reveal rows that are private under [Literature]. The
+// epsilon of a run under Literature does not cover this leak.
 func (t Task) Withheld() string {
 	if t.Published || t.Protocol == "" || t.Protocol == Literature {
 		return ""

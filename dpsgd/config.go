@@ -11,8 +11,8 @@ import (
 	"github.com/pate-go/pate/dpsgd/optim"
 )
 
-// Config configures a training run. A feature with a zero field is off. The smallest Config is plain DP-SGD
-// with a constant learning rate.
+// Config configures a training run. If the field of a feature is zero, the feature is off. So the smallest
+// Config is plain DP-SGD with a constant learning rate.
 type Config struct {
 	// SamplingProbability is the probability that a record joins a batch, in [2^-64, 1]. If Sampling is a
 	// scheme with epochs, SamplingProbability must be zero.
@@ -57,8 +57,8 @@ type Config struct {
 	// Public holds public data, on which Metrics.Public scores the model. It may have no rows.
 	Public      Data `json:"-"`
 	PublicEvery int  `json:"-"` // steps between two evaluations; default a twentieth of Steps
-	// Observe runs after every step, in Train's goroutine. The model then holds the iterate of this step.
-	// Observe may read the model, but must not change the model.
+	// Observe, if not nil, runs after every step, in Train's goroutine. The model then holds the iterate of
+	// this step. Observe may read the model, but must not change the model.
 	Observe   func(Metrics) `json:"-"`
 	Distances Distances     `json:"-"` // private distances, measured at every step if Distances.Observe is set
 }
@@ -258,7 +258,7 @@ type Schedule struct {
 	// Final is the learning rate of the last step, divided by Config.LearningRate. Only Linear and Cosine use
 	// Final.
 	Final float64 `json:"final,omitzero"`
-	// Every is the number of steps between two changes of the rate, for Stepwise.
+	// Every is the number of steps between two changes of the learning rate, for Stepwise.
 	Every  int     `json:"every,omitzero"`
 	Factor float64 `json:"factor,omitzero"` // of a change by Stepwise, in (0, 1]
 	// In the first Warmup steps the learning rate rises linearly to Config.LearningRate.

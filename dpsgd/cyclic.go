@@ -105,8 +105,8 @@ func bandedCoefficients(bands int) []float64 {
 
 const bandBits = 31
 
-// wholeCoefficients returns bandedCoefficients times 2^bandBits, as integers. The proof at grid needs a norm
-// of at most 2^bandBits.
+// wholeCoefficients returns bandedCoefficients times 2^bandBits, rounded down to integers. The norm of the
+// result is at most 2^bandBits, as the proof at grid requires.
 func wholeCoefficients(bands int) []uint64 {
 	real := bandedCoefficients(bands)
 	whole := make([]uint64, bands)

@@ -19,8 +19,8 @@ const (
 	// clipped gradient.
 	Batches Between = iota
 	// Records measures the distance between the clipped gradients of two records. The distance is at most
-	// twice the clip norm. The published Bayesian accountant replaces one record by another, so it uses this
-	// distance.
+	// twice the clip norm. The published Bayesian accountant uses this distance, because its neighbours
+	// replace one record by another.
 	Records
 )
 
@@ -43,7 +43,7 @@ type Distances struct {
 	// receives only later steps. If Observe is nil, nothing is measured.
 	Observe func(StepDistances)
 	Between Between
-	// Most limits the distances measured in a step. For an expected batch size b, the default is b/16,
+	// Most limits the number of distances of a step. For an expected batch size b, the default is b/16,
 	// clamped to [2, 128]. If Between is Records, the default is b/256, clamped to [2, 16].
 	Most int
 }

@@ -263,7 +263,7 @@ func (r *release) read(divisor float64, use func(i, low int, part []float64)) {
 }
 
 // Fingerprint returns a hash of all inputs of [Train] except the key. The hash is secret, because it can
-// confirm a guess of the data.
+// confirm a guess of the data. Key and hash together identify a run.
 func Fingerprint(model Model, data Data, cfg Config) []byte {
 	return fingerprint(cfg.identity(), forRecords(model, data), data, cfg.Workers)
 }

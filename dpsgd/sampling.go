@@ -33,7 +33,8 @@ const (
 func Schemes() []Scheme { return []Scheme{Poisson, Allocation, BallsInBins, Cyclic} }
 
 // Sampling configures how batches are drawn. The zero value is Poisson sampling. Shuffling records into
-// batches of equal size is not supported: the batches of all other records reveal the batch of a record.
+// batches of equal size is not supported. It protects a record less, because the batches of all other records
+// reveal the batch of a record.
 type Sampling struct {
 	Scheme Scheme `json:"scheme,omitzero"`
 	// EpochSteps is the number of steps of an epoch, for Allocation and BallsInBins. It must divide Steps.

@@ -154,7 +154,8 @@ func (w *summingWorker) addBlock(s *summer, batch *batcher, block int, clip Clip
 	return tally
 }
 
-// fold moves w.sum to w.ints, in units of 1/perUnit, and returns the squared norm of w.sum.
+// fold adds w.sum, in units of 1/perUnit, to the step's sums in w.ints. It clears w.sum and returns the
+// previous squared norm of w.sum.
 func (w *summingWorker) fold(perUnit float64) (square float64) {
 	n := len(w.sum)
 	if w.full {

@@ -48,8 +48,8 @@ const (
 	MSvec     = "pate/m-svec"
 )
 
-// OnRequest returns all methods that are not in Methods(). By default, a task with silos uses two of these
-// methods, pknn/one-silo and pknn/silos.
+// OnRequest returns all methods that are not in Methods(). By default, a task with silos also uses two of
+// these methods, pknn/one-silo and pknn/silos.
 func OnRequest() []string { return append(votesOnRequest(), oneSilo, allSilos) }
 
 func votesOnRequest() (methods []string) {

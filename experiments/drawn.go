@@ -116,6 +116,8 @@ func (c point) compareDrawn(ctx context.Context, seed int) (rows []Row, diagnost
 	return compareOnce(ctx, cfg, p, seed)
 }
 
+// openCharged opens a method's ledger. The first call of Next charges the method and the pool's counts
+// together, before anything is drawn.
 func (c point) openCharged(ctx context.Context, method string, seed int, counts []run.Stage) (*paid, error) {
 	e, err := c.methodEvent(ctx, method)
 	if err != nil {
@@ -146,13 +148,13 @@ func (c point) drawPool(ctx context.Context, seed int, paid *drawn) (dataset.Tas
 	// charged, drawPool reads no private row and draws the pool from the declared ranges.
 	hash := c.Hash()
 	key := c.Key.Derive("marginals", uint64(seed), math.Float64bits(c.epsilon)).DeriveBytes("rows", hash[:])
-	cells := c.Task.Ranges.Cells(c.Task.Private.OnePerUnit().X)
+	cells := sync.OnceValue(func() [][]int { return c.Task.Ranges.Cells(c.Task.Private.OnePerUnit().X) })
 	var counts *marginals.Counts
 	for _, method := range append(voteMethods(), neighbourMethods()...) {
 		if !c.wants(method) {
 			continue
 		}
-		stages, released := c.pool.Stages(func() [][]int { return cells })
+		stages, released := c.pool.Stages(cells)
 		for i := range stages {
 			stages[i].Key = func(rng.Key) rng.Key { return key }
 		}

@@ -27,7 +27,8 @@ type paid struct {
 	labels release // set before they are released
 }
 
-// open opens the ledger of one method and seed. It charges the labels and the pool counts in `counts`.
+// open opens the ledger of one method and seed. The first call of Next charges the labels and the pool counts
+// in `counts` together.
 func (c point) open(ctx context.Context, method string, seed int, bound []byte, e accountant.Event, counts []run.Stage) (*paid, error) {
 	// The argument bound holds all inputs of the labels except the data. The name of the run is a
 	// pseudorandom function of the data and of bound under the secret key. So a repeated run is not charged
@@ -77,7 +78,7 @@ func (c point) open(ctx context.Context, method string, seed int, bound []byte, 
 	return p, wrapped(err)
 }
 
-// leave charges a method, unless it is already charged, and releases the labels of the method.
+// leave first charges a method, unless it is already charged, and then releases the labels of the method.
 func (c point) leave(ctx context.Context, method string, seed int, bound []byte, e accountant.Event, labels release) (err error) {
 	p := c.drawn.take(method)
 	if p == nil {

@@ -24,7 +24,8 @@ type Result struct {
 	Test    int    `json:"test"`
 	TestOf  int    `json:"test_of,omitempty"` // if Test is a fixed random part: all test rows
 	Classes int    `json:"classes"`
-	// ClassNames and ClassRows (test rows of each class) are missing in results of earlier versions.
+	// ClassNames and ClassRows (number of test rows of each class) are missing in results of earlier
+	// versions.
 	ClassNames    []string `json:"class_names,omitempty"`
 	ClassRows     []int    `json:"class_rows,omitempty"`
 	Features      string   `json:"features"`

@@ -30,8 +30,8 @@ import (
 //
 // Features are as private as the images, so files have mode 0600 and folders 0700. Deleting files is always
 // safe. If a new file would raise the total size above Limit, the least recently used files are deleted
-// first. On Unix, Cache uses no file or folder that another user owns or may write. Check sums cannot detect
-// deliberate changes.
+// first. On Unix, Cache uses no file or folder that another user owns or may write, because check sums cannot
+// detect deliberate changes.
 type Cache struct {
 	Dir string // by default pate/features in [os.UserCacheDir]
 	// Warn, if not nil, receives errors about damaged files, failed reads and writes, and files that other

@@ -40,7 +40,7 @@ func expNeg(p, q *big.Int, prec uint) interval {
 	return x
 }
 
-// quoUp sets z to x/y rounded up, for x >= 0 and y > 0.
+// quoUp sets z, which may be x, to x/y rounded up, for x >= 0 and y > 0.
 func quoUp(z, x, y *big.Int) *big.Int {
 	var rest big.Int
 	if z.QuoRem(x, y, &rest); rest.Sign() > 0 {

@@ -20,7 +20,8 @@ type Key struct {
 	releasable bool
 }
 
-// sealed hides the secret behind two pointers. For a Key in an unexported field, fmt prints an address.
+// sealed hides the secret behind two pointers. So fmt prints only an address for a Key in an unexported
+// field.
 type sealed struct {
 	bytes *[sha256.Size]byte
 }
@@ -30,6 +31,8 @@ func seal(bytes [sha256.Size]byte) *sealed { return &sealed{bytes: &bytes} }
 const redacted = "rng.Key(redacted)"
 
 const (
+	// Derive puts domainIDs before the label, and DeriveBytes puts domainBytes, so that the inputs of HMAC
+	// differ.
 	domainIDs   = 1
 	domainBytes = 2
 )

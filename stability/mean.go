@@ -100,8 +100,9 @@ func (m *Mean) Release(r *ledger.Reservation, key rng.Key, data []float64) (floa
 	return mean[0], nil
 }
 
-// ReleaseVector releases the mean of the records. NaN and infinities count as 0. If r was used before or does
-// not charge exactly m.Event() under accountant.ReplaceOne, ReleaseVector fails.
+// ReleaseVector releases the mean of the records, each of Dimension coordinates. NaN and infinities count as
+// 0. If r was used before or does not charge exactly m.Event() under accountant.ReplaceOne, ReleaseVector
+// fails.
 func (m *Mean) ReleaseVector(r *ledger.Reservation, key rng.Key, data [][]float64) ([]float64, error) {
 	if len(data) != m.cfg.Records {
 		return nil, fmt.Errorf("stability: %d records, and Records is %d", len(data), m.cfg.Records)

@@ -37,8 +37,8 @@ const maxCount = 1 << 40
 //	VoteAppears    min_j (g_j - [j < a])             max(0, g - 1)
 //
 // A vote that moves from a to j lowers g_j by 2. Every other change lowers g_j by at most 1. Here [j < a] is
-// 1 if j < a, and otherwise 0. If j < a, class j wins a tie, so when g_j <= 0. Otherwise class j wins when
-// g_j <= -1.
+// 1 if j < a, and otherwise 0. If j < a, class j wins a tie, so class j wins when g_j <= 0. Otherwise class j
+// wins when g_j <= -1.
 func Plurality(counts []int, change Change, ties Ties) (winner int, distance int64, err error) {
 	// The distance has two properties: it differs by at most 1 between neighbours, and it is 0 for two
 	// neighbours with different winners. Under VoteMoves, g/2 lacks the second property. Both g and g - 1

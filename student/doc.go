@@ -18,8 +18,8 @@
 // # Guarantee
 //
 // A student is a function of released labels, public rows and independent random numbers. So the (ε, δ)
-// guarantee of the labels covers the student, for the same unit and relation. Choosing on released or public
-// data keeps the guarantee. [Pool.Select] uses no labels, so the choice of queries costs no privacy.
+// guarantee of the labels covers the student, for the same unit and relation. This also holds if a student is
+// chosen on released or public data. [Pool.Select] uses no labels, so the choice of queries costs no privacy.
 //
 // # Caveats
 //

@@ -31,7 +31,7 @@ type Learner struct {
 
 // LearnerConfig configures a [Learner].
 type LearnerConfig struct {
-	// Images declares that rows are features of images. Similar rows then share a class. Images selects
+	// Images declares that rows are features of images, and that similar rows share a class. Images selects
 	// [ImageCandidates] instead of [TableCandidates].
 	Images   bool
 	Labelled []int          // rows that already have labels; at most [MaxSpread] are used

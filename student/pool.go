@@ -13,7 +13,7 @@ import (
 )
 
 // Config configures the public part of a student. The defaults of zero fields were chosen on the development
-// split of public MNIST.
+// split of public MNIST (HOG features, 50 to 500 labels out of 9,000 rows).
 type Config struct {
 	Components int // number of principal directions, at most the number of features; default 128
 	Neighbours int // number of nearest rows per row in the graph; default 10

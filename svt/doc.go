@@ -18,8 +18,8 @@
 //
 // A run is charged for its worst case before it draws the threshold noise. For a SparseVector, assume that
 // the values on two neighbours differ by at most Sensitivity. For StableSVT and MSvec, assume that the
-// distances on two neighbours differ by at most 1. If the answers differ, the distances must be 0. For any
-// number of adaptive queries, a run then costs
+// distances on two neighbours differ by at most 1. If the answers on two neighbours differ, assume that both
+// distances are 0. For any number of adaptive queries, a run then costs
 //
 //	SparseVector  pure Epsilon
 //	StableSVT     pure 1/B1 + 2 Failures/B2, except with probability e^(-(Threshold+1)/B1)

@@ -147,8 +147,8 @@ func (s *StableSession[T]) Ask(query uint64, value T, distance int64) (Answer[T]
 	})
 }
 
-// DistanceFor returns the least distance with at least the given probability of release. For n queries, use 1
-// - Failures/(2n). Then refusals of stable queries use at most half of Failures on average.
+// DistanceFor returns the least distance with at least the given probability of release. For n queries, use
+// the probability 1 - Failures/(2n). Then refusals of stable queries use at most half of Failures on average.
 func DistanceFor(m StableMechanism, probability float64) (int64, error) {
 	if !(probability >= 0 && probability <= 1-1e-12) {
 		return 0, fmt.Errorf("svt: a probability of release must be in [0, 1 - 1e-12], not %g", probability)

@@ -64,7 +64,8 @@ func TrainPart(ctx context.Context, cfg Config, part, parts int, private Dataset
 // are dropped after voting.
 //
 // If a teacher fails, or panics in its goroutine, Train returns an error with the number of the teacher. When
-// ctx ends, Train waits for the learners and returns an error that wraps ctx.Err().
+// ctx ends, Train waits for the learners and returns an error that wraps ctx.Err(). With an error, Train
+// returns no votes.
 //
 // With Config.Checkpoint, Train writes the votes of each finished teacher atomically to a file. A later run
 // with the same fingerprint, key, training data and queries loads the file. Train overwrites a damaged file,

@@ -165,7 +165,8 @@ func (b *balance) divergence(i int, more float64) float64 {
 	return (b.sum[i] + b.carry[i] + more) * (1 + sumSlack)
 }
 
-// onOrders returns the least epsilon over all Rényi orders. In mode Filter, this epsilon is no guarantee.
+// onOrders returns the least epsilon over all Rényi orders, for all reservations plus the charge `more`,
+// which may be nil. In mode Filter, this epsilon is no guarantee.
 func (b *balance) onOrders(more *charge) (float64, error) {
 	failure, curve := b.failure, []float64(nil)
 	if more != nil {

@@ -306,7 +306,8 @@ func (r *lineReader) next() ([]byte, error) {
 	return r.long[:len(r.long)-1], nil
 }
 
-// read returns the bytes after the last newline, without trailing zero bytes from a power failure.
+// read appends all whole lines of r. It returns the bytes after the last newline, without trailing zero bytes
+// from a power failure.
 func (c *chain) read(r io.Reader, visit func(line) error) (rest []byte, err error) {
 	lines := newLineReader(r)
 	for {

@@ -60,7 +60,7 @@ func (b *balance) claim(method accountant.Method, delta float64, more ...*charge
 	return claim, wrapped(err)
 }
 
-// total returns an epsilon that is a guarantee only in mode Reserved.
+// total returns the epsilon of all reservations. This epsilon is a guarantee only in mode Reserved.
 func (b *balance) total() (Claim, error) {
 	if b.memo != nil {
 		return *b.memo, nil

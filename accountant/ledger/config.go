@@ -77,7 +77,7 @@ type Config struct {
 	// ByPLD and ByAuto. ByPLD uses privacy loss distributions. ByAuto uses the smaller bound if both kinds
 	// exist. ByAuto and ByPLD refuse mechanisms for which only bounds on Rényi divergences exist. DP-SGD is
 	// such a mechanism, unless its event is an accountant.WithFailure (see package dpsgd). A file keeps its
-	// accountant: a different value fails with ErrOtherConfig.
+	// accountant: a different value, unless empty, fails with ErrOtherConfig.
 	Accountant accountant.Method
 	// FailureDelta is the part of Delta for events with a failure probability, such as a stability release.
 	// If it is 0, mode Filter refuses such events. Mode Reserved requires 0.
@@ -97,7 +97,8 @@ type Config struct {
 	Waived []string
 }
 
-// Releasable reports whether outcomes may be released: the noise is secret and no check was skipped.
+// Releasable reports whether committed outcomes may be released: the noise is secret and no check was
+// skipped.
 func (c Config) Releasable() bool { return c.Noise == SecretNoise && len(c.Waived) == 0 }
 
 // Withheld returns the reason why no committed outcome may be released. It returns "" if outcomes may be

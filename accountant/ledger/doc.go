@@ -62,18 +62,20 @@
 //
 // Another version of this package may have sealed a different epsilon. The epsilon of a sealed ledger is the
 // larger of the sealed epsilon and the epsilon that this version proves. [Claim] contains both. A sealed
-// epsilon is refused above the budget, and below the Floor of this version (see [accountant.Bound]). It may
-// be below the proven epsilon only if both come from privacy loss distributions. The difference may then be
-// 0.002 or 0.5 %, whichever is larger. With accountant ByRDP any difference is refused. A file without a seal
-// is refused if the epsilon that this version proves exceeds the budget.
+// epsilon is refused if it is above the budget, or below the Floor of this version (see [accountant.Bound]).
+// A sealed epsilon may be below the proven epsilon only if both come from privacy loss distributions. The
+// difference must then be at most 0.002 or 0.5 % of the proven epsilon, whichever is larger. With accountant
+// ByRDP any difference beyond rounding is refused. A file without a seal is refused if the epsilon that this
+// version proves exceeds the budget.
 //
 // # Caveats
 //
 // A mechanism declares its relation and whether its noise is secret (see [Use]). A ledger with a different
 // relation or noise refuses the mechanism. A ledger does not interpret the unit. An event covers one input,
-// such as a vote or a row. The caller must ensure that each unit has at most one input.
+// such as a vote or a row. The caller must ensure that each unit has at most one such input.
 //
-// Two ledgers about the same people spend both budgets.
+// Two ledgers about the same people spend both budgets. Use one ledger for all releases about the same
+// people.
 //
 // The hashes and the "check" fields reveal an accidental change and its line. They do not reveal lines
 // removed at the end, or an older copy. A forger can compute all hashes and checks again without a key. So

@@ -14,8 +14,8 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// ErrBroken matches the errors of Reserve, Begin and Commit after a failed write or sync. The contents of the
-// file are then unknown until the file is opened again.
+// ErrBroken matches the error of every Reserve, Begin and Commit after a failed write or sync. The contents
+// of the file are then unknown until the file is opened again.
 var ErrBroken = errors.New("ledger: a write failed, so nothing may be released")
 
 type store interface {
@@ -257,7 +257,8 @@ func (f *file) write(lines []byte) error {
 }
 
 type repair struct {
-	// write holds the bytes that replace a cut-off last line, or nothing if this line is dropped.
+	// write holds the bytes that replace a cut-off last line, or nothing if this line is dropped. If a crash
+	// cuts off the replacement, mend chooses the same repair again.
 	write []byte
 	what  string
 }

@@ -17,8 +17,9 @@ import (
 type Left struct {
 	// Rho is the zCDP cost of the largest Gaussian release that fits. Its noise multiplier is 1/sqrt(2 Rho).
 	Rho float64
-	// Epsilon is the epsilon of one Gaussian release with zCDP cost Rho, at the ledger's delta. If a larger
-	// epsilon fits at Rényi order +Inf (pure privacy), Epsilon is this larger epsilon.
+	// Epsilon is the epsilon of one Gaussian release with zCDP cost Rho, at the ledger's delta and the best
+	// default order. If a larger epsilon fits at Rényi order +Inf (pure privacy), Epsilon is this larger
+	// epsilon.
 	Epsilon float64
 }
 
@@ -181,7 +182,7 @@ func (e *BudgetError) Is(target error) bool { return target == ErrBudgetExceeded
 var errExhausted = fmt.Errorf("%w: a reservation was cut off before its cost was written, so it counts as all that was left",
 	ErrBudgetExceeded)
 
-// count leaves the balance unchanged if it returns an error.
+// count adds events to the balance. If count returns an error, the balance is unchanged.
 func (l *Ledger) count(events []accountant.Event) ([]*charge, []float64, error) {
 	b := l.chain.balance
 	var before snapshot

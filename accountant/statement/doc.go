@@ -16,9 +16,10 @@
 // A page ends with a record of the ledgers' heads, the claim, the program that wrote the page, and a digest.
 // The digest is the SHA-256 of the page with 64 zeros in place of the digest. [Check] reads a ledger up to
 // the head in the record, and writes the page again. If the same build wrote both pages, they must be equal
-// byte for byte. If another build wrote the page, Check compares only the digest, the head and the claim. For
-// several ledgers, Check compares only the digest and the head. Anyone can compute a digest. So Check accepts
-// a forged page of another build, if the head and the claim are right.
+// byte for byte. If another build wrote the page, Check compares only the digest, the head, the released
+// files and the claim. For several ledgers, Check compares only the digest, the head and the released files,
+// not the claim. Anyone can compute a digest. So Check accepts a forged page that names another build or
+// several ledgers, if the compared values are right.
 //
 // # Guarantee
 //

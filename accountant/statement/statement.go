@@ -268,7 +268,7 @@ func (s *Statement) fixed() (by accountant.AutoConfig, events []accountant.Event
 }
 
 // AttackerOf bounds an attacker's success rates by (epsilon, delta). If accountant.NewAuto(by) supports the
-// trade-off curve of events, each rate is the smaller of this bound and the curve's.
+// trade-off curve of events, each result is the smaller of this bound and the bound by the curve.
 func AttackerOf(epsilon, delta float64, by accountant.AutoConfig, events ...accountant.Event) Attacker {
 	a := Attacker{Right: Right(epsilon, delta)}
 	curve, err := curveOf(by, events) // after an error the bound by (epsilon, delta) remains valid

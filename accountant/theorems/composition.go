@@ -195,7 +195,8 @@ func mergeRuns(rs []runs) []runs {
 	return out
 }
 
-// deltaByEpsilon requires a function `at` that is nonincreasing in delta.
+// deltaByEpsilon returns the least delta at which the epsilon of `at` is at most epsilon. The function `at`
+// must be nonincreasing in delta.
 func deltaByEpsilon(
 	ctx context.Context, epsilon float64, at func(ctx context.Context, delta float64) (accountant.Bound, error),
 ) (accountant.Bound, error) {

@@ -4,9 +4,9 @@
 // [NewBasic], [NewAdvanced] and [NewOptimal] use only the (epsilon, delta) of each event. Their bounds are
 // valid for every mechanism, but ignore that large losses of Gaussian noise are improbable. [Concentrated]
 // accounts by zero-concentrated differential privacy, in closed form. [NewMoments] is the moments accountant
-// as published in 2016. All implement [accountant.Accountant], for comparison, teaching and checks. On the
-// events that it supports, [accountant.PLD] is never looser than these accountants, beyond numerical error.
-// [accountant.RDP] can be looser than NewOptimal on pure events.
+// as published in 2016. All implement [accountant.Accountant], for comparison, teaching and checks. On
+// supported events without failure probabilities, [accountant.PLD] is never looser than these accountants,
+// beyond numerical error. [accountant.RDP] can be looser than NewOptimal on pure events.
 //
 // [NewStrongComposition] and [NewCentralLimit] return an [Estimator]. The results are not bounds.
 //

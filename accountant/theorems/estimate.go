@@ -74,8 +74,9 @@ func (g *gaussianSteps) steps() []step {
 // probability q costs (q epsilon_0, q delta_0). Advanced composition (Dwork, Rothblum, Vadhan 2010) adds up
 // the steps, with the best split of delta.
 //
-// The formula for epsilon_0 is valid only if epsilon_0 is below 1. The true epsilon of a sampled step, log(1
-// + q(e^epsilon_0 - 1)), is larger than q epsilon_0. The bound of NewAdvanced is valid.
+// The result is not a bound. The formula for epsilon_0 is valid only if epsilon_0 is below 1. The true
+// epsilon of a sampled step, log(1 + q(e^epsilon_0 - 1)), is larger than q epsilon_0. The bound of
+// NewAdvanced is valid.
 func NewStrongComposition(rel accountant.Relation) (Estimator, error) {
 	const flaw = "published, not a valid step: linear amplification by sampling, classical Gaussian noise at epsilon above 1"
 	return newGaussianSteps(rel, flaw, func(steps []step, delta float64) (float64, error) {

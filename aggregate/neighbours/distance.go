@@ -64,6 +64,8 @@ func squared(norm, other float64, product float32) float32 {
 	return d
 }
 
+// offerRow offers all questions of a panel to n, the nearest questions of a unit. The unit must have only one
+// row. The slice products holds this row's products with the questions.
 func (n *nearest) offerRow(p *panel, products []float32, norm float64, label int32) {
 	floor := n.floor(norm, p.largest)
 	for j := range chances(products, p.halves[:len(products)], &floor) {
@@ -72,8 +74,8 @@ func (n *nearest) offerRow(p *panel, products []float32, norm float64, label int
 	}
 }
 
-// offerSample offers the sampled rows of g from index `first` on to n, the nearest rows of question q. Each
-// row must be the only row of its unit. Row first+i is in the sample if bit i of marks is 1.
+// offerSample offers to n, the nearest rows of question q, the sampled rows of g from index `first`. Each row
+// must be the only row of its unit. Row first+i is in the sample if bit i of marks is 1.
 func (n *nearest) offerSample(p *panel, q int, products []float32, g grouped, first int, largest float64, marks []byte) {
 	floor := n.floor(p.norms[q], largest)
 	for i := range chances(products, g.halves[first:first+len(products)], &floor) {

@@ -28,11 +28,11 @@
 // fixed before the first answer. To choose parameters, use a declared number of units, not the true number.
 //
 // For KNearest, let S be the sample without unit u, listed by distance to the question. Let h(S) be the vote
-// counts of the first K units in S. Let e_c be the counts of a single vote for class c. Adding u changes h(S)
-// by a vector v(S). If u is not among the first K, v(S) = 0. If u with class b replaces a unit with class a,
-// v(S) = e_b - e_a. If S has fewer than K units, v(S) = e_b. At most two counts change, each by one. So the
-// L2 sensitivity is at most sqrt(2), as for [accountant.GNMax]. Let q be the sampling probability, and M the
-// noisy argmax. The output has
+// counts of the first K units in S. Let e_c be the counts of a single vote for class c. Adding u moves at
+// most one other unit out of the first K, and changes h(S) by a vector v(S). If u is not among the first K,
+// v(S) = 0. If u with class b replaces a unit with class a, v(S) = e_b - e_a. If S has fewer than K units,
+// v(S) = e_b. At most two counts change, each by one. So the L2 sensitivity is at most sqrt(2), as for
+// [accountant.GNMax]. Let q be the sampling probability, and M the noisy argmax. The output has
 //
 //	distribution with u     = E_S[ (1-q) M(h(S)) + q M(h(S)+v(S)) ]
 //	distribution without u  = E_S[ M(h(S)) ]

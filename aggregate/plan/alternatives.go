@@ -167,7 +167,7 @@ func fewer(s aggregate.Setting, tries int) aggregate.Setting {
 	return s
 }
 
-// bestQueries maximizes the expected number of correct answers, for a mechanism that answers every query.
+// bestQueries maximises the expected number of correct answers, for a mechanism that answers every query.
 func (c cases) bestQueries(ctx context.Context, mechanism string, goal Goal, most int) (best aggregate.Setting, found bool, err error) {
 	d := known(mechanism)
 	mostCorrect := 0.0

@@ -15,7 +15,7 @@
 //
 // # Caveats
 //
-// A plan from private votes must not be released. The epsilon of a run does not cover the choice of its
-// parameters. Plan with simulated votes, public data, or votes of an earlier run that was charged separately.
-// The search is a grid, so better settings may exist.
+// A plan from private votes is private and must not be released, because the epsilon of a run does not cover
+// the choice of its parameters. Plan with simulated votes, public data, or votes of an earlier run that was
+// charged separately. The search is a grid, so better settings may exist.
 package plan

@@ -105,10 +105,10 @@ func (e *NoPlanError) Error() string {
 func (e *NoPlanError) Unwrap() error { return ErrNoPlan }
 
 // ForLabels returns the plan with the most correct labels. The plurality counts as correct. The plan reaches
-// MinAccuracy on simulated votes. If the mean vote share of the largest class is p.LeastShare, the accuracy
-// may be up to [ShareSlack] lower. The plan reaches MinLabels or asks all queries. The argument `budget`
-// finds the least noise that a ledger accepts. The plan's Epsilon is the cost on a new ledger, computed by
-// the goal's accountant. If no plan exists, the error is a *NoPlanError.
+// MinAccuracy on simulated votes. If the true mean vote share of the largest class is p.LeastShare, the
+// accuracy may be up to [ShareSlack] lower. The plan reaches MinLabels or asks all queries. The argument
+// `budget` finds the least noise that a ledger accepts. The plan's Epsilon is the cost on a new ledger,
+// computed by the goal's accountant. If no plan exists, the error is a *NoPlanError.
 func ForLabels(ctx context.Context, p Public, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
 	if err := goal.Validate(); err != nil {
 		return Alternative{}, err
@@ -358,9 +358,8 @@ func MaxQueries(ctx context.Context, s aggregate.Setting, cfg ledger.Config) (in
 
 const maxCarried = 1 << 30
 
-// The difference of two noisy counts then has a standard deviation of 0.28 times the number of votes. On
-// splits of MNIST, optdigits, Adult and letter, students were best near 0.2 with each tested kind of teacher.
-
+// noiseShare is the noise of GNMax in a plan with Goal.Steady, divided by the number of teachers. On splits
+// of MNIST, optdigits, Adult and letter, students were best near 0.2 with each tested kind of teacher.
 const noiseShare = 0.2
 
 // MaxCount returns the largest number of queries, perhaps 0, that GNMax can answer within target. The

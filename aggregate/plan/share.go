@@ -12,8 +12,8 @@ import (
 // because it has the fewest good queries for the same mean. If the mean may be one half or less, all queries
 // may be tied, and no plan reaches the goal.
 
-// ShareSlack is the most by which a plan misses the accuracy goal if Public.Share equals its lower bound,
-// LeastShare.
+// ShareSlack is the most by which a plan misses the accuracy goal if the true Public.Share equals its lower
+// bound, LeastShare.
 const ShareSlack = 0.04
 
 func (p Public) sharing(queries int) (worlds []world, err error) {

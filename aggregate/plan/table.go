@@ -44,9 +44,9 @@ func (o Outcome) Accuracy() float64 {
 // Outcomes evaluates noisy argmax and stability methods on one query per example. The noisy argmax methods
 // are GNMax, Exponential and the best setting of Confident-GNMax. The stability methods are [stable.MStab],
 // [stable.SVTPrinted], [stable.SVTCalibrated] and [stable.SVT]. For each sparse vector (SVT), Outcomes
-// chooses the number of refusals that gives the most correct labels. GNMax and Exponential answer all
-// queries. If goal.MinAccuracy is set, they answer the largest number that reaches this accuracy. Methods
-// that cannot meet the goal are omitted.
+// chooses the number of refusals that gives the most correct labels. Without goal.MinAccuracy, GNMax and
+// Exponential answer all queries. With it, they answer the largest number of queries that reaches this
+// accuracy. Methods that cannot meet the goal are omitted.
 func Outcomes(ctx context.Context, examples []Example, goal Goal) ([]Outcome, error) {
 	if err := goal.Validate(); err != nil {
 		return nil, err

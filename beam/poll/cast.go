@@ -10,9 +10,9 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// Teacher trains one teacher on a partition of the private data. It returns a class or votes.Abstention for
-// every query of the poll. A second worker may repeat the call, so equal arguments must give equal votes. The
-// argument `settings` must not contain secret keys.
+// Teacher trains one teacher on the teacher's partition of the private data. It returns a class or
+// votes.Abstention for every query of the poll. A second worker may repeat the call, so equal arguments must
+// give equal votes. The argument `settings`, for example a path, must not contain secret keys.
 type Teacher func(ctx context.Context, settings string, teacher int) ([]int, error)
 
 // CastVotes trains each teacher of the poll p as a separate element, and returns a collection of [Vote]. The

@@ -150,7 +150,7 @@ func (p *problem) merge(from problem) {
 	p.n += from.n
 }
 
-// check returns no error that reveals a voted class.
+// check returns an error without the class of any vote.
 func (s *state) check() error {
 	var found []string
 	for k, p := range s.problems {

@@ -27,8 +27,8 @@ func (l Loss) String() string {
 	return fmt.Sprintf("loss %d", int(l))
 }
 
-// crossEntropy sets delta to the gradient of the loss with respect to the logits. The loss is NaN if a logit
-// is NaN or +Inf.
+// crossEntropy returns the loss, and sets delta to its gradient with respect to the logits. The loss is NaN
+// if a logit is NaN or +Inf.
 func crossEntropy[T Float](delta, logits []T, label int) float64 {
 	top := math.Inf(-1)
 	for _, v := range logits {

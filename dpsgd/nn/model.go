@@ -303,7 +303,7 @@ type Evaluation struct {
 	Loss     float64 // mean loss of a row
 }
 
-// Evaluate returns the exact quality of the model on data. The data must be public.
+// Evaluate returns the quality of the model on data. The data must be public, because the result is exact.
 func (m *Model) Evaluate(ctx context.Context, data dpsgd.Data) (Evaluation, error) {
 	if err := m.Check(data); err != nil {
 		return Evaluation{}, err

@@ -138,6 +138,8 @@ func (w *worker[T]) AddClipped(sum []T, batch examples[T], rows []int, clip dpsg
 	return tally
 }
 
+// addGroup adds the clipped gradients of at most w.rows rows. It drops each row with a gradient that is not
+// finite, and computes the other rows again.
 func (w *worker[T]) addGroup(sum []T, batch examples[T], rows []int, clip dpsgd.Clip, tally *dpsgd.Tally) {
 	w.kept = append(w.kept[:0], rows...)
 	private := slices.ContainsFunc(clip.Norms, func(norm float64) bool { return !math.IsInf(norm, 1) })
@@ -252,7 +254,8 @@ func (w *worker[T]) lossOf(batch examples[T], rows []int) {
 	}
 }
 
-// backward sets a row's loss to NaN if the bounds on the row's squared gradient norms have no finite sum.
+// backward computes gradients down to the first layer with parameters. It sets a row's loss to NaN if the
+// bounds on the row's squared gradient norms have no finite sum.
 func (w *worker[T]) backward(rows int, squares [][]float64) {
 	for _, s := range squares {
 		clear(s)

@@ -216,7 +216,7 @@ func apply[T float32 | float64](decay, shrink float64, parameters []T, gradient 
 }
 
 // Average replaces each average[j] by decay average[j] + (1-decay) parameters[j]. For an exponential moving
-// average, start with a copy of the parameters, and call Average once per step.
+// average, start with a copy of the initial parameters, and call Average once per step.
 func Average[T float32 | float64](average []float64, parameters []T, decay float64) {
 	for j, p := range parameters {
 		average[j] = decay*average[j] + (1-decay)*float64(p)

@@ -88,8 +88,9 @@ func constantWords(r *experiments.Result) string {
 
 // Write writes results.json, results.csv, report.html and the figures as SVG. For each private method, Write
 // also writes accounts/METHOD.json for `pate account`. Files go to the subfolders public and private of dir
-// (see package results). Each file is written atomically, and states if it is not releasable. The argument
-// `repeat` is the command line that repeats the run.
+// (see package results). Running times are in private. Each file is written atomically, and states if it is
+// not releasable. In a seeded run, the names of accounts begin with "seeded-". The argument `repeat` is the
+// command line that repeats the run.
 func Write(dir string, r *experiments.Result, repeat string) error {
 	folder, times := results.Folder(dir), make([]float64, len(r.Rows))
 	for i, row := range r.Rows {

@@ -25,7 +25,7 @@ import (
 // takes about a minute. [Default] omits these audits.
 func Trained() []Target { return []Target{mnist().target()} }
 
-// BrokenTrained returns audits of a training with too little noise, which must fail.
+// BrokenTrained returns audits of a training with too little noise. Each audit must refute the claim.
 func BrokenTrained() []Target {
 	t := mnist()
 	t.name, t.noise = "dpsgd-mnist-quarter-noise", 0.25

@@ -22,7 +22,7 @@ func New(rows, cols int) Matrix {
 // Row returns row i of m, sharing memory with m.
 func Row(m Matrix, i int) []float32 { return m.Data[i*m.Stride : i*m.Stride+m.Cols] }
 
-// Rows returns the rows from, ..., to-1 of m, and shares memory with m.
+// Rows returns the rows from, ..., to-1 of m. The result shares memory with m.
 func Rows(m Matrix, from, to int) Matrix {
 	m.Rows, m.Data = to-from, m.Data[min(from*m.Stride, len(m.Data)):]
 	return m

@@ -36,7 +36,8 @@ func rename(from, to string) error {
 }
 
 // SyncDir flushes the names in a folder to disk. If the file system does not support this, SyncDir does
-// nothing. [WriteFile] is durable even then, because rename returns when the new name is on disk.
+// nothing. [WriteFile] is durable even then, because rename returns when the new name is on disk. NTFS itself
+// keeps changes of names in order.
 func SyncDir(dir string) error {
 	name, err := windows.UTF16PtrFromString(dir)
 	if err != nil {

@@ -21,8 +21,8 @@ const (
 // write path.
 func Exposed(path string, _ fs.FileInfo) error { return granted(path, mayWrite, "write to it") }
 
-// Readable returns an error if any account owns or may read path, except this user, the system and the
-// administrators.
+// Readable returns an error if an account other than this user, the system and the administrators owns or can
+// read path.
 func Readable(path string, _ fs.FileInfo) error { return granted(path, mayRead, "read it") }
 
 func ours() (user *windows.SID, all []*windows.SID, err error) {
@@ -100,7 +100,7 @@ func account(sid *windows.SID) string {
 }
 
 // KeepPrivate restricts a new file or folder to this user, the system and the administrators. Later files in
-// the folder inherit the limit.
+// the folder inherit the limit. By default, Windows gives a new file the folder's access list.
 func KeepPrivate(path string) error {
 	user, _, err := ours()
 	if err != nil {

@@ -29,7 +29,7 @@
 // few columns, assembly instead uses eight chains of at most 128 for each 1024 products.
 //
 // [AddATB] and [AddRows] sum over k rows in runs of 48, and then sum the runs. So a term passes through at
-// most 48 + ⌈k/48⌉ roundings, or 64 for k <= 768.
+// most 48 + ⌈k/48⌉ roundings. For k <= 768 there are at most 64 roundings.
 //
 // # Which to call
 //

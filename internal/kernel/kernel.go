@@ -174,7 +174,7 @@ func CopyRuns[T Float](dst, src []T, places []int32) {
 	}
 }
 
-// AddRuns is the gradient of CopyRuns. It adds the runs of src to dst, in their order.
+// AddRuns is the gradient of CopyRuns. It adds run r of src to dst from dst[places[r]] on, for ascending r.
 func AddRuns[T Float](dst, src []T, places []int32) {
 	n := runLength(len(src), len(dst), len(places))
 	if n > 0 && whole[T](n, 8) == n {

@@ -250,7 +250,7 @@ type Groups struct {
 }
 
 // GroupInputs holds the inputs of one of the two products of a group. In has the places of the inputs, and
-// may be empty. Weights[4j+i] is the weight of input j in element i.
+// may be empty. Weights[4j+i] is the weight of input j in vector i of the product.
 type GroupInputs struct {
 	In      []int
 	Weights []float32

@@ -32,7 +32,7 @@ type Exhibit struct {
 //go:embed exhibits.json
 var exhibitsFile []byte
 
-// Exhibits returns all published mistakes.
+// Exhibits returns all exhibits.
 func Exhibits() (all []Exhibit) {
 	_ = json.Unmarshal(exhibitsFile, &all) // a test checks the file
 	runs := mechanisms()

@@ -227,7 +227,8 @@ func (s *serving) plan(ctx context.Context, before *run.Before) (p run.Plan, err
 	return p, err
 }
 
-// prepare makes the journal before the charge. So if a charged run has no journal, the journal was lost.
+// prepare makes the journal, and for mechanism Quota the file of unit hashes, before the charge. So if a
+// charged run has no journal, the journal was lost.
 func (s *serving) prepare() error {
 	path := s.dir.Private(journalFile)
 	there, err := durable.Exists(path)

@@ -1,5 +1,6 @@
 // Package opaque hides numbers from users of this module. Other modules can store a Number and pass it on,
-// but cannot call Open. A Number holds a value that guarantees no privacy and is no epsilon.
+// but cannot call Open. So a value without a privacy guarantee, stored as a Number, cannot be used as an
+// epsilon.
 package opaque
 
 import (

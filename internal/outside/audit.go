@@ -84,7 +84,7 @@ func Audit(ctx context.Context, label Labeller, inputs []Pair, opt Options) (Res
 }
 
 // run orders the two runs of a pair by a coin. So a change in the labeller's environment affects both inputs
-// alike.
+// alike. If ctx is cancelled, run adds only the pairs before the first unfinished pair.
 func (r *Result) run(ctx context.Context, label Labeller, t *trial, n int, opt Options) error {
 	coins := make([]int, n)
 	for i := range coins {

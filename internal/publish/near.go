@@ -130,7 +130,7 @@ func (n *near) labels(ctx context.Context, plan nearby.Plan, rows *[]int) run.St
 	}
 }
 
-// label charges `event`, unless the pool is drawn from noisy counts. In this case, the method draw has
+// label charges `event` and releases the labels. For a pool drawn from noisy counts, the method draw has
 // already charged event.
 func (n *near) label(ctx context.Context, plan nearby.Plan, rows []int, event accountant.Event, stage run.Stage) (err error) {
 	n.Progress("labels", 0, 1)

@@ -11,8 +11,8 @@
 // # Guarantee
 //
 // Neighbours differ by one added or removed unit u. The rows of a unit and the questions so far determine the
-// votes of the unit. Other units have no influence on these votes. So adding unit u raises one count by one
-// at each of at most Votes questions. All other counts stay the same.
+// votes of the unit. Other units have no influence on these votes. So for equal questions, adding unit u
+// raises one count by one at each of at most Votes questions. All other counts stay the same.
 //
 // A simulator with the rows of all units can produce the answers from a list of numbers with length Votes.
 // Without u, each number has the distribution of the noise. With u, each number has the distribution of the

@@ -256,7 +256,7 @@ func (f Folder) ReadJSON(name, schema string, v any) error {
 }
 
 // WriteAccount writes the charges of one row of the results. If seeded is true, the file name begins with
-// "seeded-".
+// "seeded-", because account does not show whether the run is seeded.
 func (f Folder) WriteAccount(name string, seeded bool, account any) error {
 	if seeded {
 		name = "seeded-" + name

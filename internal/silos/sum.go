@@ -128,8 +128,8 @@ func (s *Sum) hash() ([]byte, error) {
 }
 
 // perUnit returns a bound on the number of silos that count one unit. The bound is `declared`, or 1 if
-// declared is 0, but at most the number of silos. Manifests that contradict the bound are an error. If
-// declared is 0, each of several silos must have a manifest.
+// declared is 0, but at most the number of silos. If every silo has a manifest, manifests that contradict the
+// bound are an error. If declared is 0, each of several silos must have a manifest.
 func (s *Sum) perUnit(ctx context.Context, declared int) (int, error) {
 	if len(s.Files) == 1 {
 		return 1, nil

@@ -19,7 +19,7 @@ type LimitedConfig struct {
 	Margin  int64   // of the threshold above the next count, in votes; [1, 2^40]
 	Queries int64   // cap on queries; the whole cap is charged; [1, 2^53]
 	// Appears states that a teacher abstains without the record, so a record only adds or removes a vote.
-	// Appears requires [accountant.AddRemove]. By default a record can move a vote.
+	// Appears requires the relation [accountant.AddRemove]. By default a record can move a vote.
 	Appears bool
 }
 
@@ -142,7 +142,8 @@ type counted struct {
 	votes int64
 }
 
-// first returns the n tokens with the most votes, in descending order. The argument `ranked` must be empty.
+// first returns the n tokens with the most votes, in descending order. A tie goes to the lower token. The
+// argument `ranked` must be empty.
 func (c Counts) first(ranked []counted, n int) []counted {
 	for i, token := range c.Tokens {
 		if c.Votes[i] > 0 {

@@ -186,7 +186,7 @@ func PriceOf(ctx context.Context, l Law, relation accountant.Relation, target ac
 }
 
 // PriceAt returns the price of a search with the given noise. It does not compute the epsilon of the search:
-// the caller must set target.Epsilon.
+// the caller must set target.Epsilon to this epsilon.
 func PriceAt(ctx context.Context, l Law, relation accountant.Relation, target accountant.Target, noise float64, event Noisy) (Price, error) {
 	p := Price{Law: l, Noise: noise, Epsilon: target.Epsilon}
 	var err error

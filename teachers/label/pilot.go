@@ -155,7 +155,8 @@ func (j *job) piloted(ctx context.Context) error {
 }
 
 // samePilot returns the recorded pilot of these votes and sets id, or returns nil. In both cases it sets
-// stage.Out to the path of this pilot or of a new pilot.
+// stage.Out to the path of this pilot or of a new pilot. If labels are recorded, but the pilot or its file is
+// missing, the error is errPlanned.
 func (j *job) samePilot(before *run.Before, id *identity, stage *run.Stage) (same *run.Recorded, err error) {
 	labels, pilots, err := recordedRuns(before)
 	if err != nil {

@@ -277,7 +277,8 @@ func (g *giniGrower) move(h *halves, class, weight int32) {
 	g.left[class] += weight
 }
 
-// quality returns a value that is larger for a smaller weighted Gini impurity of the two halves.
+// quality returns a value that is larger for a smaller weighted Gini impurity of the two halves. The value is
+// -1 if a half is smaller than the smallest leaf.
 func (g *giniGrower) quality(h halves) float64 {
 	if min(h.leftWeight, h.rightWeight) < int64(g.minLeaf) {
 		return -1

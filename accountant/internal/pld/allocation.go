@@ -14,8 +14,8 @@ const (
 	// replaced by MaxAllocated. This raises the cost, because a mean of fewer likelihood ratios is larger in
 	// the convex order.
 	MaxAllocated = 1 << 34
-	// maxAllocatedSquared bounds steps times sigma^2. With a larger product, losses are too small for a
-	// float64 grid. A larger sigma is lowered, which costs more.
+	// maxAllocatedSquared bounds steps times sigma^2, where sigma is the noise multiplier. With a larger
+	// product, losses are too small for a float64 grid. A larger sigma is lowered, which costs more.
 	maxAllocatedSquared = 1 << 72
 	maxAllocationWork   = 1 << 26
 	maxRatioPoints      = 1 << 14

@@ -309,8 +309,8 @@ func (o *outcomes) outside(from, to int) (p, q float64) {
 	return p, q
 }
 
-// cells divides the outcomes with index first to last, inclusive. If merge is set, the grid offset off must
-// be o.anchor(h).
+// cells divides the outcomes with indices first to last, inclusive, among the cells of a grid. If merge is
+// set, the grid offset off must be o.anchor(h).
 func (o *outcomes) cells(h, off float64, first, last int, merge bool, width gridWidths) *cells {
 	lo, hi := o.loss[first], o.loss[last]
 	bottom := lo

@@ -32,7 +32,8 @@ type cells struct {
 	atoms  []gridAtom // of symmetric pairs only
 	// leftP, leftQ, rightP and rightQ are the log masses left and right of the grid.
 	leftP, leftQ, rightP, rightQ float64
-	// lowest and highest index the grid points that absorb all smaller or all larger losses. -1 means none.
+	// lowest is the index of the grid point that absorbs all smaller losses, and highest the same for larger
+	// losses. -1 means none.
 	lowest, highest int
 	whole           bool // all losses of the cell beside lowest or highest are merged there
 	// leftLow and leftHigh are the indices of grid points below and above all losses left of the cells.

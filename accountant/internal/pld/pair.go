@@ -65,8 +65,8 @@ func Kary(epsilon float64, categories int64) Pair {
 	return Pair{pairKary, epsilon, float64(categories), 0}
 }
 
-// DiscreteLaplace returns the output distributions under discrete Laplace noise at the given sensitivity, at
-// most MaxAtoms.
+// DiscreteLaplace returns the output distributions under discrete Laplace noise at the given sensitivity. The
+// sensitivity must be at most MaxAtoms.
 func DiscreteLaplace(scale float64, sensitivity int64) Pair {
 	return Pair{pairDiscreteLaplace, scale, float64(sensitivity), 0}
 }
@@ -85,7 +85,7 @@ func DiscreteGaussian(sigma float64, coordinates int64) Pair {
 // hundreds or more.
 const LeastAllocated = 0.05
 
-// Allocation returns the pair for a record in one random step of several steps with Gaussian noise.
+// Allocation returns the pair for a record in one random step, among several steps with Gaussian noise.
 func Allocation(steps int64, sigma float64) Pair {
 	if steps == 1 || sigma < LeastAllocated {
 		return Gaussian(sigma, 1)
@@ -238,7 +238,7 @@ func (s *Sum) AddOdds(logOdds float64, n int64) {
 	}
 }
 
-// About sets the approximate delta of later queries. Bounds from [Several] are best near it.
+// About sets the approximate delta of later queries. Bounds from [Several] are best near this delta.
 func (s *Sum) About(delta float64) { s.about = mathx.Log(delta) }
 
 // Full reports whether a count overflowed in Add.

@@ -134,8 +134,8 @@ const (
 )
 
 // Curve returns the delta of a sum as a function of epsilon >= 0, for one direction of the pairs. Curve
-// computes one distribution for all epsilon. So the absolute error of delta is small, but the relative error
-// may be large.
+// computes one distribution, without tilt, for all epsilon. So the absolute error of delta is small, but the
+// relative error may be large.
 func (m *Composer) Curve(ctx context.Context, s *Sum, reverse bool) (func(epsilon float64) Interval, error) {
 	switch {
 	case s.reveals:

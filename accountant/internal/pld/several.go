@@ -28,7 +28,8 @@ type several struct {
 	lean         float64 // factor of the odds c/(1-c) in f
 }
 
-// leaning returns a copy of s with the field lean chosen for a high lower bound on epsilon.
+// leaning returns a copy of s with the field lean chosen for a high lower bound on epsilon. A lean below 1
+// improves the bound if a few large likelihood ratios determine delta.
 func (s several) leaning(ctx context.Context, reverse bool, logDelta float64) several {
 	best, most := s, 0.0
 	for s.lean = 1; s.lean > 1e-5; s.lean /= math.E {
@@ -58,7 +59,8 @@ const (
 	leastSeveral, mostSeveral, severalOutcomes = 1 << 14, 1 << 18, 1 << 12
 )
 
-// depths returns values d. Outcomes with a tail probability of e^-d need accurate masses.
+// depths returns the depths d of tilts. A tilt of depth d makes masses accurate at a tail probability of
+// e^-d.
 func (s several) depths(logDelta float64) []float64 {
 	// A Fourier transform has large errors at rare outcomes. If delta is small, a tilt towards these outcomes
 	// makes their masses accurate.

@@ -168,6 +168,9 @@ func (l *splitLaw) weigh(t, tail float64) {
 	}
 }
 
+// jump returns the distribution of one large likelihood ratio. If several is true, jump returns the
+// distribution of the sum of r - l.mean over two or more large ratios r. The masses include the factors
+// l.weights.
 func (l *splitLaw) jump(several, up bool) *sumLaw {
 	key := jumpKey{several, up}
 	if j := l.jumps[key]; j != nil {

@@ -94,7 +94,7 @@ func (l *sumLaw) finer(r int) *sumLaw {
 	return &out
 }
 
-// plus requires terms whose grid steps are h times a power of two.
+// plus adds independent terms. The grid steps of the terms must be h times a power of two.
 func (l *sumLaw) plus(b *sumLaw, h, tail float64, work *int) *sumLaw {
 	same := l == b
 	step := math.Min(l.h, b.h)

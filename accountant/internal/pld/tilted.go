@@ -21,10 +21,11 @@ type tilted struct {
 	// err bounds sum |p[i] - exact p[i] - e[i]|, where e[i] is the rounding error of Fourier transforms in
 	// p[i].
 	err float64
-	// noise bounds sqrt(sum e[i]^2 / h), where e[i] is the rounding error of Fourier transforms in p[i].
+	// noise is an upper bound on sqrt(sum e[i]^2 / h), where e[i] is the rounding error of Fourier transforms
+	// in p[i].
 	noise float64
-	// most is an upper bound on |e[i]|, the rounding error of Fourier transforms in p[i], for the last
-	// convolution.
+	// most is an upper bound on |e[i]|, the rounding error of Fourier transforms in p[i], from the last
+	// convolution only.
 	most   float64
 	length int // length of the window of the last convolution
 	pieces int // pieces of the integration of one step
@@ -138,7 +139,7 @@ func (t *tilted) thin() roughLaw {
 	return s
 }
 
-// upper returns a distribution on the grid that dominates the cells.
+// upper returns a distribution that dominates the cells, with losses on the grid.
 func (c *cells) upper(lambda float64) *tilted {
 	// It splits the mass of a cell between its two ends so that P and Q keep their masses (connect the dots;
 	// Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022). The mass outside the cells moves to a larger loss,
@@ -205,7 +206,7 @@ func (c *cells) unit(lambda float64) float64 {
 	return base
 }
 
-// lower returns a distribution on the grid that the cells dominate.
+// lower returns a distribution that the cells dominate, with losses on the grid.
 func (c *cells) lower(lambda float64) *tilted {
 	// It merges outputs near the same grid point. Then it mixes the merged outputs, so that each has exactly
 	// a grid loss. Both steps are post-processing. The mass outside the grid is dropped.

@@ -21,7 +21,8 @@ type planting struct {
 	Seconds     float64
 }
 
-// forests measures fits and predictions of forests on the rows that ../forests.py wrote into folder.
+// forests measures the time of fits and predictions of forests on the rows that ../forests.py wrote into
+// folder.
 func forests(folder string) error {
 	var shape struct{ Rows, Cols, Classes, Queries int }
 	said, err := os.ReadFile(filepath.Join(folder, "shape.json"))

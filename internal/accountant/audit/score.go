@@ -23,7 +23,7 @@ type Event[F comparable] struct {
 	medians map[F]float64
 	weights map[feature[F]]float64
 	limit   float64
-	hits    [2]int // of runs earlier runs on each input, the likelier one first
+	hits    [2]int // in earlier runs on each input, the likelier one first
 	runs    int
 }
 
@@ -127,7 +127,7 @@ func learn[F comparable](runs [2][]Outcome[F], delta, alpha float64, tests int) 
 	return best
 }
 
-// estimated shrinks the weights of the [Event] towards 0 (James and Stein 1961).
+// estimated returns an [Event] with medians, and with weights shrunk towards 0 (James and Stein 1961).
 func estimated[F comparable](runs [2][]Outcome[F]) Event[F] {
 	e := Event[F]{medians: map[F]float64{}, weights: map[feature[F]]float64{}}
 	values, counts := map[F][]float64{}, map[feature[F]]*[2]float64{}

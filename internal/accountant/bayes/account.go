@@ -209,7 +209,8 @@ type Config struct {
 	// advance. An account may contain fewer than T steps.
 	Steps int
 	// Delta (delta_mu), in (0, 1), bounds the probability that a random record's privacy loss exceeds the
-	// result. It includes the failure probability of all estimates (see Failure).
+	// result. The assumptions are in the package comment. Delta includes the failure probability of all
+	// estimates (see Failure).
 	Delta float64
 	// Orders holds the orders lambda to try, from 1 to MaxOrder. The default is DefaultOrders. The orders
 	// must be fixed in advance, because Delta includes the failure probability of each order.

@@ -22,7 +22,7 @@
 // # Guarantee
 //
 // Assume that the number of steps, the orders and Failure are fixed in advance. Assume that Config.Estimator
-// is Bernstein, and that no distance exceeds Config.Bound. Given all earlier releases, assume that the
+// is Bernstein, and that no distance exceeds Config.Bound. Assume that, given all earlier releases, the
 // distances of each step are independent draws of d for new records. Draw a record from the data
 // distribution. Then the privacy loss of this record in all steps is at most eps_mu with probability at least
 // 1 - delta_mu. The probability is over record, distances and noise.
@@ -34,8 +34,8 @@
 //
 //   - The printed estimator (equation 14) omits the factor T of the printed cost (equation 10).
 //   - The printed cost of the reverse direction is of first order in q. So the maximum over the directions
-//     has no amplification by sampling. In truth the forward direction costs more (Mironov, Talwar, Zhang
-//     2019, Theorem 5). This package uses only the forward direction.
+//     has no amplification by sampling. In truth the forward direction costs at least as much (Mironov,
+//     Talwar, Zhang 2019, Theorem 5). This package uses only the forward direction.
 //   - delta_mu must include failures of the estimate at every step and order. The authors' code includes
 //     failures at one order only. To compute delta_mu from epsilon, it includes none.
 //   - The proof of composition treats the moments of a step as constants. But the moments depend on earlier
@@ -47,6 +47,7 @@
 //
 //   - Attacks target outliers, which the guarantee does not protect.
 //   - Records must be exchangeable. If the model overfits, gradients of training rows and new rows differ.
+//     Compare the distances of training and test rows.
 //   - Distances and Figures are private. If settings depend on an earlier Figure, they reveal data. No later
 //     Figure includes this privacy loss.
 //   - With Bernstein and m distances, eps_mu is below the worst case only if T K(Bound) is small compared
@@ -81,8 +82,8 @@ const Schema = "pate.bayes/1"
 type Figure struct {
 	mu, estimate, worst opaque.Number
 
-	// Delta is the probability delta_mu that the guarantee in the package comment fails. FailureDelta is the
-	// part of Delta for estimates that fail.
+	// Delta is delta_mu of the guarantee in the package comment. FailureDelta is the part of Delta for
+	// estimates that fail.
 	Delta, FailureDelta float64
 	Order               int // order lambda of the estimate
 	Estimator           Estimator
@@ -144,8 +145,8 @@ func (f Figure) Cell() string { return text(f.mu) }
 const Column = "ε_µ (Bayesian, not DP)"
 
 // AttackSuccess returns the success rate of the best membership test for a typical record at even prior odds.
-// The rate is (e^x + d)/(1 + e^x), where x is the epsilon of f, and d is f.Delta. For d = 0, the rate is 1/(1
-// + e^-x), the formula of the paper.
+// The rate is (e^x + d)/(1 + e^x), where x is the bound in f, and d is f.Delta. For d = 0, the rate is 1/(1 +
+// e^-x), the formula of the paper.
 func AttackSuccess(f Figure) float64 { return success(opaque.Open(f.mu), f.Delta) }
 
 func success(epsilon, delta float64) float64 {

@@ -75,7 +75,7 @@ func (l *law) costs(r float64) []float64 {
 }
 
 // shortfall sets z[i] to 1 - e^(K_i - K). K_i is the cost at distance i. K is the cost at an upper bound on
-// all distances.
+// the distances in the sample.
 func shortfall(z *[lanes]float64, terms []term) {
 	// This is a weighted mean of rows with values in [0, 1], so it cannot overflow.
 	for i := 0; i <= lanes-8; i += 8 {
@@ -195,7 +195,7 @@ func (s spread) deviations() float64 {
 }
 
 // shortfalls summarises the numbers 1 - X_i/X at one Rényi order. K_i is the cost at sample distance i. K is
-// the cost at an upper bound on all distances. For T steps, X_i = e^(T K_i) and X = e^(T K).
+// the cost at an upper bound on the sample distances. For T steps, X_i = e^(T K_i) and X = e^(T K).
 type shortfalls struct {
 	cost float64 // log(X)/T
 	spread

@@ -3,8 +3,8 @@
 //
 // If nearly all teachers agree, noise and one changed vote hardly affect the answer. Then the Rényi
 // divergence is far below the worst case that a ledger charges. [Analyze] adds up published bounds on this
-// divergence over all queries, and also the exact divergences. Analyze estimates the cost of publishing the
-// sum of the bounds:
+// divergence over all queries, and separately the exact divergences. Analyze estimates the cost of publishing
+// the sum of the bounds:
 //
 //	m, err := analysis.Of("confident", map[string]float64{"threshold": 200, "sigma1": 150, "sigma2": 40})
 //	r, err := analysis.Analyze(ctx, m, votes, analysis.Options{Delta: 1e-5})
@@ -33,7 +33,7 @@
 //   - Exact holds the divergences themselves, from the output distributions, in both directions. They are
 //     usually 2 to 30 times smaller than the bound of Theorem 6.
 //
-// Sums over queries are valid if votes and noise do not affect the choice of queries.
+// Sums over queries are valid if the choice of queries depends on neither votes nor noise.
 //
 // [Sanitizer.Release] costs one accountant.GNSS event. Its noise is an exact normal variable, rounded to a
 // public grid and never to a float64. The standard deviation is proportional to a smooth bound on the
@@ -43,8 +43,8 @@
 // increase of the bound covers rounding errors. Its size is tested, not proven.
 //
 // The analysis assumes continuous noise, as in the papers. With Options.IntegerNoise, exact divergences are
-// for the integer noise and the tie rule of package aggregate. Below a sigma of 3 votes, exact divergences
-// can exceed the published bounds even in the direction D_a(M(h)||M(h')).
+// for the integer noise and the tie rule of package aggregate. Below a sigma of 3 votes, these integer-noise
+// divergences can exceed the published bounds even in the direction D_a(M(h)||M(h')).
 //
 // # Caveats
 //
@@ -62,7 +62,7 @@
 //
 // A released cost covers only the direction D_a(M(h)||M(h')), and is no guarantee for the votes. With few
 // queries it is rarely much below the worst case. For 640 queries, 250 teachers, sigma 40, delta 1e-5 and the
-// defaults, the private epsilon is 2.0, the released epsilon 3.8, and the worst case 4.2.
+// defaults, the released epsilon is 3.8, and the worst case 4.2. Without noise, epsilon is 2.0, but private.
 //
 // For LNMax, a ledger charges less than the published data-independent cost, because the curve of
 // accountant.LNMax is tighter.

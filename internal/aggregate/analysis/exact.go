@@ -80,7 +80,7 @@ func (l laplaceNoise) nodes(low, high, k int) (x, weight []float64) {
 
 type laws interface {
 	// cover prepares tables for a histogram. If all calls of cover precede the first visit, results do not
-	// depend on the order of calls.
+	// depend on the order of visits.
 	cover(t tally)
 	// visit calls f with the log probabilities of the classes, for counts and every neighbour with one moved
 	// vote. The function f must not store the slices.
@@ -150,6 +150,7 @@ func (e *instance) law(dst []float64, counts []int) []float64 {
 	return complement(dst)
 }
 
+// complement replaces a probability above 1/2 by one minus the sum of all others, which is more accurate.
 func complement(law []float64) []float64 {
 	top, others := 0, 0.0
 	for i, p := range law {

@@ -11,7 +11,8 @@ import (
 )
 
 // ConditionError reports that a condition of the published theorem on smooth sensitivity fails. The error
-// does not depend on votes, so it is public.
+// depends only on the noise, the order and the number of classes. The error of [NewSanitizer] is public. In a
+// [Report] it is private, because the order depends on the votes.
 type ConditionError struct {
 	Condition string // failing condition, as in Papernot et al. 2018, appendix B.4
 	Sigma     float64

@@ -80,7 +80,7 @@ type Realised struct {
 
 const maxTallies = 1 << 22
 
-// group is a set of queries with equal counts. For continuous noise, permuted counts count as equal.
+// group is a set of queries with equal counts. For continuous noise, the order of the counts is ignored.
 type group struct {
 	counts   []int
 	tally    tally
@@ -312,8 +312,8 @@ func DefaultOrders() []float64 {
 
 const blockGroups = 256
 
-// inOrder computes one result per group on all cores, and passes the results to take in group order. A result
-// must not depend on other groups.
+// inOrder computes one result per group on all cores, and passes the results to the function take, in group
+// order. A result must not depend on other groups.
 func inOrder[T any](ctx context.Context, groups []group, worker func() (func(i int, g group) (T, error), error), take func(i int, of T)) error {
 	compute := make([]func(int, group) (T, error), min(runtime.GOMAXPROCS(0), len(groups)))
 	for w := range compute {

@@ -18,9 +18,9 @@ import (
 type Sanitized struct {
 	// Published follows the procedure of Papernot et al. 2018, for comparison. For Confident-GNMax, Published
 	// sanitises the expected cost, as if the probabilities of answers were public. Its release cost is the
-	// formula of Theorem 23. The procedure tries smoothness values beta for which this formula is not a
-	// bound. If the published smooth sensitivity does not apply, Published is nil and the field Unpublished
-	// holds the error.
+	// formula of Theorem 23. This formula is not a bound at any smoothness beta that the procedure tries. The
+	// accountant charges [accountant.GNSS] by another formula. If the published smooth sensitivity does not
+	// apply, Published is nil and the field Unpublished holds the error.
 	Published   *Preview
 	Unpublished error
 	// Valid previews a release of the total cost, as if all queries were answered. Valid.Cost bounds the

@@ -19,8 +19,8 @@
 // The exponential mechanism chooses the edges of a [Tree] one after the other. The score of an edge is the L1
 // distance between its exact table and a reference table, minus a constant. The reference table is the
 // product of the two noisy columns, scaled to the noisy number of units. The constant is the distance
-// expected of independent columns. Reference table and constant depend only on the noisy columns. So a score
-// changes by at most s = 1 if a unit is added or removed, and by at most s = 2 if a unit is replaced.
+// expected of independent columns. Reference table and constant depend only on the noisy columns. So adding
+// or removing a unit changes a score by at most s = 1. Replacing a unit changes a score by at most s = 2.
 //
 // An edge is chosen with probability proportional to exp(score/Scale). One score may rise while another
 // falls. So between neighbours, the changes of all log-probabilities lie in an interval of length 2s/Scale.

@@ -69,7 +69,7 @@ func (c *Counts) writeTree(out io.Writer, describe Describe) error {
 	return file.Write(out, table.CSV)
 }
 
-// readTree reads the result of writeTree. It requires c.layout.
+// readTree reads the result of writeTree. The field c.layout must be set.
 func (c *Counts) readTree(file io.Reader, describe Describe) error {
 	in := csv.NewReader(file)
 	in.FieldsPerRecord = 5

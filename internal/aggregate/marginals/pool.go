@@ -12,7 +12,7 @@ import (
 	"github.com/pate-go/pate/run"
 )
 
-// PoolShare is the fraction of a budget for the noisy counts from which a [Pool] is drawn.
+// PoolShare is the fraction of a budget for the noisy counts from which the rows of a pool are drawn.
 const PoolShare = 0.1
 
 // With PoolConfig.Tree, these fractions divide PoolShare among counts of columns, edges and tables. They were

@@ -55,6 +55,7 @@ func NewTree(cfg TreeConfig) (*Tree, error) {
 
 const maxTree = 200
 
+// moved returns how many counts of a table can change between neighbours, each by one.
 func moved(relation accountant.Relation) float64 {
 	if relation == accountant.ReplaceOne { // one count falls and one count rises
 		return 2

@@ -107,8 +107,8 @@ func Sampled(ctx context.Context, t Task) (Plan, error) {
 	return t.withLeastNoise(ctx, p)
 }
 
-// These are parameters of [Nearest]. The standard deviation of the noise is nearestNoise times the mean
-// number of votes on a question.
+// These are parameters of [Nearest]. The planned standard deviation of the noise is nearestNoise times the
+// mean number of votes on a question.
 const (
 	nearestNoise  = 0.2
 	nearestShare  = 0.2

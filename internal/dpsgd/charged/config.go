@@ -42,8 +42,7 @@ type Config struct {
 }
 
 // Default returns a Config with scattering, oriented gradients and all statistics, for MNIST and
-// Fashion-MNIST. Unlike Tramer and Boneh (2021), Default does not normalise the scattering channels by noisy
-// statistics.
+// Fashion-MNIST. Tramer and Boneh (2021) also normalise the scattering channels by noisy statistics.
 func Default(records int) Config {
 	return Config{
 		Scattering: true, HOG: true,

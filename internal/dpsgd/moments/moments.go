@@ -185,7 +185,7 @@ type worker struct {
 
 func (w *worker) Start() {}
 
-// AddClipped adds vectors whose norm is at most 1 + 2^-23 times the clip norm.
+// AddClipped adds vectors of norm at most the clip norm times 1 + 2^-23.
 func (w *worker) AddClipped(sum []float32, data dpsgd.Data, rows []int, clip dpsgd.Clip) dpsgd.Tally {
 	var tally dpsgd.Tally
 	n, filled := len(sum), 0

@@ -23,7 +23,7 @@ type Recipe struct {
 	Statistics charged.Config `json:"statistics,omitzero"`
 	Model      string         `json:"model"` // "linear", "cnn", "mlp:128", "mlp:128,64", ...
 	// Views, if above 1, is the number of randomly shifted views of each image. Gradients are averaged over
-	// the views, at no privacy cost. Features must then be "pixels".
+	// the views, at no privacy cost. If Views is above 1, Features must be "pixels".
 	Views int `json:"views,omitzero"`
 	// Train configures the training. Noise, Workers, Checkpoint and callbacks are not part of a recipe.
 	Train dpsgd.Config `json:"train"`

@@ -26,7 +26,7 @@ const relation = accountant.AddRemove
 // Config configures a search. Task, Delta, Base, Settings and Law are required. [Run] also requires Key and
 // Dir.
 type Config struct {
-	// Task.Test has the rows that measure the accuracy of the chosen model.
+	// Task holds the data. The accuracy of the chosen model is measured on Task.Test.
 	Task  dataset.Task
 	Delta float64 // in (0, 1/number of private units)
 	// Epsilon is the budget of the whole search. With a shared ledger, 0 means the ledger's remaining budget.
@@ -42,7 +42,7 @@ type Config struct {
 	Private *Private
 	// Shared is the ledger to charge, or nil to charge the run's own ledger.
 	Shared *recipe.Shared
-	// Every, if above 0, makes a successful search end only after a multiple of Every (see [tune.Search]).
+	// Every, if above 0, delays the end of a successful search to a multiple of Every (see [tune.Search]).
 	Every time.Duration
 
 	Key     rng.Key // secret; all randomness derives from it

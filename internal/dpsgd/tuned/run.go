@@ -61,8 +61,8 @@ func (j *job) settings() settings {
 	}
 }
 
-// Run searches and writes the chosen model to the path [ModelFile]. After an interruption, Run with the same
-// Config returns the same result and charges nothing twice.
+// Run searches, returns the result, and writes the chosen model to the path [ModelFile]. After an
+// interruption, Run with the same Config returns the same result and charges nothing twice.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	j, err := cfg.newJob()
 	switch {

@@ -86,7 +86,7 @@ type Provenance struct {
 	Delta    float64 `json:"delta,omitempty"`
 	Unit     string  `json:"unit,omitempty"`
 	Relation string  `json:"relation,omitempty"`
-	// Releasable reports whether the ledger recorded the labels, all noise was secret, and no check was
+	// Releasable reports whether the ledger committed the labels, all noise was secret, and no check was
 	// waived.
 	Releasable bool     `json:"releasable"`
 	Waived     []string `json:"waived,omitempty"` // see ledger.Config

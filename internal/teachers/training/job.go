@@ -30,8 +30,8 @@ type Job struct {
 	Unit            string // name of the privacy unit; "" means the unit column, or "record"
 	Part, Parts     int    // if Parts > 1, only teachers t with t mod Parts = Part are trained
 	// Silo is the name of a silo that trains its own teachers. If Silo is set, Private holds only rows of
-	// this silo. Then Parts must exceed 1, and each row needs a unit. Otherwise Private holds the rows of all
-	// teachers.
+	// this silo. Then Parts must exceed 1, and each row needs a unit. If Silo is "", Private holds the rows
+	// of all teachers.
 	Silo string
 	Out  string // path of the votes
 	// PartsFolder is the folder (mode 0700) for the votes of parts, by default Out + ".parts".

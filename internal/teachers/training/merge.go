@@ -33,9 +33,9 @@ type Merging struct {
 func SilosBeside(votes string) string { return votes + ".silos.json" }
 
 // Merge joins the votes of all parts. It writes a votes file and a manifest, like a [Run] without parts. It
-// refuses missing or repeated parts, and parts with different settings, rows, keys or versions. Silos must
-// not have a common unit. For silos, Merge also stores the hashes of the units beside the votes. A refused
-// Merge writes nothing. A repeated Merge changes nothing.
+// refuses missing or repeated parts, and parts with different settings, rows, keys or versions. It also
+// refuses silos with a common unit. For silos, Merge also stores the hashes of the units beside the votes. A
+// refused Merge writes nothing. A repeated Merge changes nothing.
 func Merge(ctx context.Context, m Merging) (*Result, error) {
 	paths, err := findParts(m.Parts)
 	if err != nil {

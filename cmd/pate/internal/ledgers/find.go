@@ -15,7 +15,8 @@ import (
 	"github.com/pate-go/pate/internal/results"
 )
 
-// find returns the path of the ledger in a folder, and checks the other files of the folder.
+// find returns the path of the ledger in a folder, and checks the other files of the folder. A path that is
+// not a folder is returned unchanged.
 func (c *checks) find(path string) (string, error) {
 	if filekind.Of(path) != filekind.Folder {
 		return path, nil

@@ -185,8 +185,8 @@ func refuse(w http.ResponseWriter, status int, why string) int {
 }
 
 // admits returns http.StatusOK, or refuses the request and returns the status of the refusal. If the server
-// has no tokens, admits refuses requests that a web page may have sent. Such a request has an Origin header,
-// or a host other than loopback.
+// has tokens, admits requires one of these bearer tokens. Otherwise it refuses requests that a web page may
+// have sent. Such a request has an Origin header, or a host other than loopback.
 func (d *door) admits(w http.ResponseWriter, r *http.Request) int {
 	if d.tokens != nil {
 		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")

@@ -43,7 +43,8 @@ func (g *Globals) CommandLine(kind, data, command string, held ...any) run.Ident
 	}{data, command, held}}
 }
 
-// Fits checks the budget with `try` if the folder `out` contains no run. A run may be charged already.
+// Fits checks the budget with `try` if the folder `out` contains no run. A run in the folder may be charged
+// already.
 func Fits(ctx context.Context, out string, try func(context.Context) error) error {
 	begun, err := durable.Exists(results.Folder(out).Config())
 	if err == nil && !begun {

@@ -90,7 +90,7 @@ func (f *TypicalFlags) Read(cmd *cobra.Command) (*typical.Config, error) {
 }
 
 // FeatureCache returns the feature cache in the user's cache folder. FeatureCache reports only the first
-// error, because the number of errors could reveal the private number of runs.
+// error, because the number of errors could reveal the private number of runs in a search.
 func FeatureCache(tell func(text string)) *features.Cache {
 	var once sync.Once
 	return &features.Cache{Warn: func(err error) {
