@@ -142,3 +142,9 @@ func tiles512(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb, apar
 
 //go:noescape
 func dots512(c *float32, ldc int, a *float32, lda int, b *float32, ldb, m, n, k, add int)
+
+//go:noescape
+func gaussian512(dst, norms *float32, n int, norm, factor float32, table *uint64)
+
+//go:noescape
+func sparse512(dst *float32, ldd int, start *int32, m int, places *int32, weights, b *float32, ldb, n int)

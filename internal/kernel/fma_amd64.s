@@ -5195,71 +5195,69 @@ TEXT ·gaussian32(SB), NOSPLIT, $0-40
 	MOVQ         norms+8(FP), CX
 	MOVQ         n+16(FP), DX
 	MOVQ         table+32(FP), BX
-	VBROADCASTSS norm+24(FP), Y0
-	VBROADCASTSS factor+28(FP), Y1
-	VBROADCASTSS gaussian_limit<>+0(SB), Y2
-	VBROADCASTSD gaussian_per_unit<>+0(SB), Y3
-	VBROADCASTSD gaussian_magic<>+0(SB), Y4
-	VBROADCASTSD gaussian_linear<>+0(SB), Y5
-	VBROADCASTSD gaussian_square<>+0(SB), Y6
-	VBROADCASTSD gaussian_places<>+0(SB), Y7
+	VBROADCASTSD gaussian_per_unit<>+0(SB), Y0
+	VBROADCASTSD gaussian_magic<>+0(SB), Y1
+	VBROADCASTSD gaussian_linear<>+0(SB), Y2
+	VBROADCASTSD gaussian_square<>+0(SB), Y3
+	VBROADCASTSD gaussian_places<>+0(SB), Y8
+	VBROADCASTSS norm+24(FP), Y10
+	VBROADCASTSS factor+28(FP), Y11
+	VBROADCASTSS gaussian_limit<>+0(SB), Y12
 
 loop:
-	VMOVUPS      (AX), Y10
-	VADDPS       Y10, Y10, Y10
-	VADDPS       (CX), Y0, Y8
-	VSUBPS       Y10, Y8, Y8
-	VXORPS       Y11, Y11, Y11
-	VMAXPS       Y8, Y11, Y8
-	VMULPS       Y1, Y8, Y8
-	VCMPPS       $0x1e, Y2, Y8, Y9
-	VEXTRACTF128 $0x01, Y8, X10
-	VCVTPS2PD    X8, Y11
-	VMULPD       Y3, Y11, Y11
-	VADDPD       Y4, Y11, Y12
-	VPAND        Y7, Y12, Y13
-	VPCMPEQD     Y15, Y15, Y15
-	VGATHERQPD   Y15, (BX)(Y13*8), Y14
-	VSUBPD       Y4, Y12, Y13
-	VSUBPD       Y13, Y11, Y11
-	VPSRLQ       $0x06, Y12, Y12
-	VPSLLQ       $0x34, Y12, Y12
-	VPADDQ       Y12, Y14, Y14
-	VMULPD       Y6, Y11, Y12
-	VADDPD       Y5, Y12, Y12
-	VMULPD       Y11, Y12, Y12
-	VMULPD       Y14, Y12, Y12
-	VADDPD       Y14, Y12, Y12
-	VCVTPD2PSY   Y12, X8
-	VCVTPS2PD    X10, Y11
-	VMULPD       Y3, Y11, Y11
-	VADDPD       Y4, Y11, Y12
-	VPAND        Y7, Y12, Y13
-	VPCMPEQD     Y15, Y15, Y15
-	VGATHERQPD   Y15, (BX)(Y13*8), Y14
-	VSUBPD       Y4, Y12, Y13
-	VSUBPD       Y13, Y11, Y11
-	VPSRLQ       $0x06, Y12, Y12
-	VPSLLQ       $0x34, Y12, Y12
-	VPADDQ       Y12, Y14, Y14
-	VMULPD       Y6, Y11, Y12
-	VADDPD       Y5, Y12, Y12
-	VMULPD       Y11, Y12, Y12
-	VMULPD       Y14, Y12, Y12
-	VADDPD       Y14, Y12, Y12
-	VCVTPD2PSY   Y12, X10
-	VINSERTF128  $0x01, X10, Y8, Y8
-	VANDPS       Y9, Y8, Y8
-	VMOVUPS      Y8, (AX)
+	VMOVUPS      (AX), Y15
+	VMOVUPS      (CX), Y13
+	VXORPS       Y4, Y4, Y4
+	VADDPS       Y15, Y15, Y15
+	VADDPS       Y13, Y10, Y13
+	VSUBPS       Y15, Y13, Y13
+	VMAXPS       Y13, Y4, Y13
+	VMULPS       Y11, Y13, Y13
+	VCMPPS       $0x1e, Y12, Y13, Y14
+	VEXTRACTF128 $0x01, Y13, X15
+	VCVTPS2PD    X13, Y4
+	VMULPD       Y0, Y4, Y4
+	VADDPD       Y1, Y4, Y5
+	VPAND        Y8, Y5, Y6
+	VPCMPEQD     Y9, Y9, Y9
+	VGATHERQPD   Y9, (BX)(Y6*8), Y7
+	VSUBPD       Y1, Y5, Y6
+	VSUBPD       Y6, Y4, Y4
+	VPSRLQ       $0x06, Y5, Y5
+	VPSLLQ       $0x34, Y5, Y5
+	VPADDQ       Y5, Y7, Y7
+	VMULPD       Y3, Y4, Y5
+	VADDPD       Y2, Y5, Y5
+	VMULPD       Y4, Y5, Y5
+	VMULPD       Y7, Y5, Y5
+	VADDPD       Y7, Y5, Y5
+	VCVTPD2PSY   Y5, X13
+	VCVTPS2PD    X15, Y4
+	VMULPD       Y0, Y4, Y4
+	VADDPD       Y1, Y4, Y5
+	VPAND        Y8, Y5, Y6
+	VPCMPEQD     Y9, Y9, Y9
+	VGATHERQPD   Y9, (BX)(Y6*8), Y7
+	VSUBPD       Y1, Y5, Y6
+	VSUBPD       Y6, Y4, Y4
+	VPSRLQ       $0x06, Y5, Y5
+	VPSLLQ       $0x34, Y5, Y5
+	VPADDQ       Y5, Y7, Y7
+	VMULPD       Y3, Y4, Y5
+	VADDPD       Y2, Y5, Y5
+	VMULPD       Y4, Y5, Y5
+	VMULPD       Y7, Y5, Y5
+	VADDPD       Y7, Y5, Y5
+	VCVTPD2PSY   Y5, X15
+	VINSERTF128  $0x01, X15, Y13, Y13
+	VANDPS       Y14, Y13, Y13
+	VMOVUPS      Y13, (AX)
 	ADDQ         $0x20, AX
 	ADDQ         $0x20, CX
 	SUBQ         $0x08, DX
 	JNE          loop
 	VZEROUPPER
 	RET
-
-DATA gaussian_limit<>+0(SB)/4, $0xc2ae0000
-GLOBL gaussian_limit<>(SB), RODATA|NOPTR, $4
 
 DATA gaussian_per_unit<>+0(SB)/8, $0x40571547652b82fe
 GLOBL gaussian_per_unit<>(SB), RODATA|NOPTR, $8
@@ -5276,17 +5274,20 @@ GLOBL gaussian_square<>(SB), RODATA|NOPTR, $8
 DATA gaussian_places<>+0(SB)/8, $0x000000000000003f
 GLOBL gaussian_places<>(SB), RODATA|NOPTR, $8
 
+DATA gaussian_limit<>+0(SB)/4, $0xc2ae0000
+GLOBL gaussian_limit<>(SB), RODATA|NOPTR, $4
+
 // func sparse32(dst *float32, ldd int, start *int32, m int, places *int32, weights *float32, b *float32, ldb int, n int, mask *int32)
 // Requires: AVX
 TEXT ·sparse32(SB), NOSPLIT, $0-80
+	MOVQ    mask+72(FP), AX
+	VMOVDQU (AX), Y0
 	MOVQ    dst+0(FP), AX
 	MOVQ    start+16(FP), CX
 	MOVQ    m+24(FP), DX
 	MOVQ    places+32(FP), BX
 	MOVQ    weights+40(FP), SI
 	MOVQ    ldb+56(FP), DI
-	MOVQ    mask+72(FP), R11
-	VMOVDQU (R11), Y0
 
 rows:
 	MOVLQSX (CX), R8
@@ -5298,7 +5299,7 @@ rows:
 columns:
 	CMPQ   R14, $0x08
 	JLE    last
-	VXORPS Y1, Y1, Y1
+	VXORPS X1, X1, X1
 	MOVQ   R8, R10
 	JMP    all_more
 
@@ -5320,7 +5321,7 @@ all_more:
 	JMP     columns
 
 last:
-	VXORPS Y1, Y1, Y1
+	VXORPS X1, X1, X1
 	MOVQ   R8, R10
 	JMP    some_more
 
@@ -12452,5 +12453,186 @@ n10_pair_1_2_done:
 	ADDQ   R11, a+16(FP)
 	SUBQ   $0x04, m+48(FP)
 	JNE    n10
+	VZEROUPPER
+	RET
+
+// func gaussian512(dst *float32, norms *float32, n int, norm float32, factor float32, table *uint64)
+// Requires: AVX, AVX512F, BMI2, CMOV
+TEXT ·gaussian512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), CX
+	MOVQ         norms+8(FP), DX
+	MOVQ         n+16(FP), BX
+	MOVQ         table+32(FP), AX
+	VBROADCASTSD broad_per_unit<>+0(SB), Z0
+	VBROADCASTSD broad_magic<>+0(SB), Z1
+	VBROADCASTSD broad_linear<>+0(SB), Z2
+	VBROADCASTSD broad_square<>+0(SB), Z3
+	VBROADCASTSD broad_bit4<>+0(SB), Z8
+	VBROADCASTSD broad_bit5<>+0(SB), Z9
+	VMOVUPD      (AX), Z10
+	VMOVUPD      64(AX), Z11
+	VMOVUPD      128(AX), Z12
+	VMOVUPD      192(AX), Z13
+	VMOVUPD      256(AX), Z14
+	VMOVUPD      320(AX), Z15
+	VMOVUPD      384(AX), Z16
+	VMOVUPD      448(AX), Z17
+	VBROADCASTSS norm+24(FP), Z18
+	VBROADCASTSS factor+28(FP), Z19
+	VBROADCASTSS broad_limit<>+0(SB), Z20
+	MOVQ         $+16, SI
+
+loop:
+	MOVQ          BX, DI
+	CMPQ          BX, SI
+	CMOVQGT       SI, DI
+	MOVQ          $-1, AX
+	BZHIL         DI, AX, AX
+	KMOVW         AX, K3
+	VMOVUPS.Z     (CX), K3, Z22
+	VMOVUPS.Z     (DX), K3, Z21
+	VPXORD        Z4, Z4, Z4
+	VADDPS        Z22, Z22, Z22
+	VADDPS        Z21, Z18, Z21
+	VSUBPS        Z22, Z21, Z21
+	VMAXPS        Z21, Z4, Z21
+	VMULPS        Z19, Z21, Z21
+	VCMPPS        $0x1e, Z20, Z21, K4
+	VEXTRACTF64X4 $0x01, Z21, Y22
+	VCVTPS2PD     Y21, Z4
+	VMULPD        Z0, Z4, Z4
+	VADDPD        Z1, Z4, Z5
+	VPTESTMQ      Z8, Z5, K1
+	VPTESTMQ      Z9, Z5, K2
+	VMOVDQA64     Z5, Z7
+	VPERMI2PD     Z11, Z10, Z7
+	VMOVDQA64     Z5, Z6
+	VPERMI2PD     Z13, Z12, Z6
+	VMOVDQA64     Z5, Z23
+	VPERMI2PD     Z15, Z14, Z23
+	VMOVDQA64     Z5, Z24
+	VPERMI2PD     Z17, Z16, Z24
+	VBLENDMPD     Z6, Z7, K1, Z7
+	VBLENDMPD     Z24, Z23, K1, Z23
+	VBLENDMPD     Z23, Z7, K2, Z7
+	VSUBPD        Z1, Z5, Z6
+	VSUBPD        Z6, Z4, Z4
+	VPSRLQ        $0x06, Z5, Z5
+	VPSLLQ        $0x34, Z5, Z5
+	VPADDQ        Z5, Z7, Z7
+	VMULPD        Z3, Z4, Z5
+	VADDPD        Z2, Z5, Z5
+	VMULPD        Z4, Z5, Z5
+	VMULPD        Z7, Z5, Z5
+	VADDPD        Z7, Z5, Z5
+	VCVTPD2PS     Z5, Y21
+	VCVTPS2PD     Y22, Z4
+	VMULPD        Z0, Z4, Z4
+	VADDPD        Z1, Z4, Z5
+	VPTESTMQ      Z8, Z5, K1
+	VPTESTMQ      Z9, Z5, K2
+	VMOVDQA64     Z5, Z7
+	VPERMI2PD     Z11, Z10, Z7
+	VMOVDQA64     Z5, Z6
+	VPERMI2PD     Z13, Z12, Z6
+	VMOVDQA64     Z5, Z23
+	VPERMI2PD     Z15, Z14, Z23
+	VMOVDQA64     Z5, Z24
+	VPERMI2PD     Z17, Z16, Z24
+	VBLENDMPD     Z6, Z7, K1, Z7
+	VBLENDMPD     Z24, Z23, K1, Z23
+	VBLENDMPD     Z23, Z7, K2, Z7
+	VSUBPD        Z1, Z5, Z6
+	VSUBPD        Z6, Z4, Z4
+	VPSRLQ        $0x06, Z5, Z5
+	VPSLLQ        $0x34, Z5, Z5
+	VPADDQ        Z5, Z7, Z7
+	VMULPD        Z3, Z4, Z5
+	VADDPD        Z2, Z5, Z5
+	VMULPD        Z4, Z5, Z5
+	VMULPD        Z7, Z5, Z5
+	VADDPD        Z7, Z5, Z5
+	VCVTPD2PS     Z5, Y22
+	VINSERTF64X4  $0x01, Y22, Z21, Z21
+	VMOVUPS.Z     Z21, K4, Z21
+	VMOVUPS       Z21, K3, (CX)
+	ADDQ          $0x40, CX
+	ADDQ          $0x40, DX
+	SUBQ          SI, BX
+	JG            loop
+	VZEROUPPER
+	RET
+
+DATA broad_per_unit<>+0(SB)/8, $0x40571547652b82fe
+GLOBL broad_per_unit<>(SB), RODATA|NOPTR, $8
+
+DATA broad_magic<>+0(SB)/8, $0x4338000000000000
+GLOBL broad_magic<>(SB), RODATA|NOPTR, $8
+
+DATA broad_linear<>+0(SB)/8, $0x3f862e42fefa39ef
+GLOBL broad_linear<>(SB), RODATA|NOPTR, $8
+
+DATA broad_square<>+0(SB)/8, $0x3f0ebfbdff82c58f
+GLOBL broad_square<>(SB), RODATA|NOPTR, $8
+
+DATA broad_bit4<>+0(SB)/8, $0x0000000000000010
+GLOBL broad_bit4<>(SB), RODATA|NOPTR, $8
+
+DATA broad_bit5<>+0(SB)/8, $0x0000000000000020
+GLOBL broad_bit5<>(SB), RODATA|NOPTR, $8
+
+DATA broad_limit<>+0(SB)/4, $0xc2ae0000
+GLOBL broad_limit<>(SB), RODATA|NOPTR, $4
+
+// func sparse512(dst *float32, ldd int, start *int32, m int, places *int32, weights *float32, b *float32, ldb int, n int)
+// Requires: AVX, AVX512F, BMI2, CMOV
+TEXT ·sparse512(SB), NOSPLIT, $0-72
+	MOVQ $+16, CX
+	MOVQ dst+0(FP), BX
+	MOVQ start+16(FP), SI
+	MOVQ m+24(FP), DI
+	MOVQ places+32(FP), R8
+	MOVQ weights+40(FP), R9
+	MOVQ ldb+56(FP), R10
+
+rows:
+	MOVLQSX (SI), R11
+	MOVLQSX 4(SI), R12
+	MOVQ    BX, R13
+	MOVQ    b+48(FP), R14
+	MOVQ    n+64(FP), R15
+
+columns:
+	MOVQ    R15, DX
+	CMPQ    DX, CX
+	CMOVQGT CX, DX
+	MOVQ    $-1, AX
+	BZHIL   DX, AX, AX
+	KMOVW   AX, K1
+	VXORPS  X0, X0, X0
+	MOVQ    R11, AX
+	JMP     all_more
+
+all:
+	MOVLQSX      (R8)(AX*4), DX
+	IMULQ        R10, DX
+	VBROADCASTSS (R9)(AX*4), Z1
+	VMULPS.Z     (R14)(DX*1), Z1, K1, Z1
+	VADDPS       Z1, Z0, Z0
+	INCQ         AX
+
+all_more:
+	CMPQ    AX, R12
+	JLT     all
+	VMOVUPS Z0, K1, (R13)
+	ADDQ    $0x40, R13
+	ADDQ    $0x40, R14
+	SUBQ    CX, R15
+	JG      columns
+	ADDQ    $0x04, SI
+	MOVQ    ldd+8(FP), DX
+	ADDQ    DX, BX
+	DECQ    DI
+	JNE     rows
 	VZEROUPPER
 	RET

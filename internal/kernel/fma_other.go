@@ -84,3 +84,7 @@ func tiles512(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb, apar
 func dots512(c *float32, ldc int, a *float32, lda int, b *float32, ldb, m, n, k, add int) {
 	panic(unreachable)
 }
+func gaussian512(dst, norms *float32, n int, norm, factor float32, table *uint64) { panic(unreachable) }
+func sparse512(dst *float32, ldd int, start *int32, m int, places *int32, weights, b *float32, ldb, n int) {
+	panic(unreachable)
+}

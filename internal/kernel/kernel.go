@@ -235,7 +235,11 @@ func (s Sparse) MulRows(dst []float32, ldd, from, to int, b []float32, ldb, n in
 	if n == 0 || from == to {
 		return
 	}
-	if pathOf[float32]() > portable && len(s.places) > 0 {
+	switch path := pathOf[float32](); {
+	case path == avx512 && len(s.places) > 0:
+		sparse512(&dst[0], 4*ldd, &s.start[from], to-from, &s.places[0], &s.weights[0], &b[0], 4*ldb, n)
+		return
+	case path > portable && len(s.places) > 0:
 		sparse32(&dst[0], 4*ldd, &s.start[from], to-from, &s.places[0], &s.weights[0], &b[0], 4*ldb, n, mask((n-1)%8+1))
 		return
 	}
@@ -308,7 +312,11 @@ func Scale[T Float](dst []T, factor T, src []T) {
 // 1e-7. The result is 0 if gamma |x-z|² is NaN or >= 87. Assembly and Go give equal bits.
 func Gaussian(products []float32, norm float32, norms []float32, gamma float32) {
 	match(len(norms) == len(products))
-	if pathOf[float32]() > portable {
+	switch path := pathOf[float32](); {
+	case path == avx512 && len(products) > 0:
+		gaussian512(&products[0], &norms[0], len(products), norm, -gamma, &roots[0])
+		return
+	case path > portable:
 		const lanes = 8
 		done := whole[float32](len(products), lanes)
 		if done > 0 {

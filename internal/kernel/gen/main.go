@@ -27,7 +27,7 @@ func main() {
 		unpackInt16, fetchInt16, packInt16, largest,
 		gaussian, sparse, distances, centre, search,
 		quarters, halves, polar, squareRoots, scaleUpTo, between, affine, sums, squaresAbout,
-		tiles512, dots512,
+		tiles512, dots512, gaussian512, sparse512,
 	} {
 		write()
 	}

@@ -29,7 +29,7 @@ func z(n int) reg.VecPhysical {
 func lanes(n, mask reg.Register) {
 	ones := reg.RAX
 	MOVQ(operand.I32(-1), ones)
-	BZHIL(n.(reg.GPPhysical).As32(), ones.As32(), ones.As32())
+	BZHIL(n.(reg.GP).As32(), ones.As32(), ones.As32())
 	KMOVW(ones.As32(), mask)
 }
 
