@@ -289,7 +289,7 @@ func TestLabelsOfAWaivedRefusalAreMarked(t *testing.T) {
 			}
 			before := read(t, c.Ledger)
 			c.Account.Waived, c.Pool = nil, "another"
-			require.ErrorContains(t, testkit.Err(Run(context.Background(), c)), "skipped checks")
+			require.ErrorContains(t, testkit.Err(Run(context.Background(), c)), "checks skipped by --force")
 			require.Equal(t, before, read(t, c.Ledger))
 		}
 	}
@@ -297,7 +297,7 @@ func TestLabelsOfAWaivedRefusalAreMarked(t *testing.T) {
 	require.True(t, release1(t, c).Releasable)
 	require.True(t, strings.HasPrefix(read(t, c.Out), heading(labelColumn)))
 	c.Account.Waived, c.Pool = []string{"duplicates"}, "another"
-	require.ErrorContains(t, testkit.Err(Run(context.Background(), c)), "skipped checks")
+	require.ErrorContains(t, testkit.Err(Run(context.Background(), c)), "checks skipped by --force")
 }
 
 // asCSV reads a file of labels in any form.
