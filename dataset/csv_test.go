@@ -417,3 +417,18 @@ func TestContentNamesCountEqualRows(t *testing.T) {
 	}
 	require.Equal(t, want, content.names())
 }
+
+// TestRowsOfATableSplitAlike: equal rows stay separate units in one part, also of a table that Rows returns.
+func TestRowsOfATableSplitAlike(t *testing.T) {
+	text := ""
+	for i := range 180 {
+		text += fmt.Sprintf("%d,%c\n", i%60, 'a'+i%2)
+	}
+	table := testkit.Must(readCSV(strings.NewReader(text), "f.csv", CSVOptions{Header: HeaderNo}))
+	want := testkit.Must(Data{Table: table}.Task(Literature))
+	require.Equal(t, want.Private.Len(), want.Private.UnitCount())
+	require.False(t, want.Grouped)
+	got := testkit.Must(Data{Table: table.Rows(upTo(table.Len()))}.Task(Literature))
+	require.False(t, got.Grouped)
+	require.Equal(t, want.Hash(), got.Hash())
+}

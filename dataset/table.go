@@ -56,7 +56,7 @@ func (t *Table) Len() int { return len(t.Y) }
 // Rows returns a new table that contains the rows at the given indices, in the order of indices.
 func (t *Table) Rows(indices []int) *Table {
 	out := &Table{Name: t.Name, Columns: make([]Column, len(t.Columns)), Y: pickRows(t.Y, indices), Labels: t.Labels,
-		Rule: t.Rule, Units: pickRows(t.Units, indices), Provenance: t.Provenance, lines: t.lines, text: t.text}
+		Rule: t.Rule, Units: pickRows(t.Units, indices), Provenance: t.Provenance, keyBytes: t.keyBytes, lines: t.lines, text: t.text}
 	for j, c := range t.Columns {
 		out.Columns[j] = Column{Name: c.Name, Values: make([]string, len(indices))}
 	}
