@@ -40,8 +40,9 @@ const attained, bounded = true, false
 type (
 	checked interface{ check() error }
 	curved  interface{ curve() curve }
-	// sampledAs returns additive noise or PureDP, which replaces the event within a sampling event. With and
-	// without sampling, the event costs no more than the result inner. If same is true, the costs are equal.
+	// sampledAs returns the event `inner`, additive noise or PureDP. Within a sampling event, `inner`
+	// replaces the receiver. Sampled or not, the receiver costs no more than `inner`. If `same` is true, the
+	// costs are equal.
 	sampleable interface {
 		sampledAs() (inner Event, same bool)
 	}

@@ -152,8 +152,7 @@ func (e LNMax) pairs(s *pld.Sum, n int64) error {
 	return addPairs(s, e.noisyCount(), both)
 }
 
-// attained bounds the cost from below, by neighbours with two classes whose counts differ by one and are
-// swapped.
+// attained bounds the cost from below, by neighbours with class counts (k, k+1) and (k+1, k).
 func (e LNMax) attained(s *pld.Sum, n int64) (dominating bool) {
 	// The probability that the class with fewer votes wins is (2+1/b) e^{-1/b}/4. With integer noise P[Z1 =
 	// Z2] is tanh(1/2b)^2 (1+r^2)/(1-r^2) with r = e^{-1/b}.

@@ -107,8 +107,8 @@ func (p *PLD) Risk(ctx context.Context) (*Risk, error) {
 }
 
 // TPR bounds the largest true positive rate of a membership test with false positive rate fpr in [0, 1]. TPR
-// also bounds reconstruction and attribute inference. For a value with base rate fpr, TPR bounds the
-// probability of a right guess (Kulynych et al. 2025).
+// also bounds reconstruction and attribute inference. There fpr is the base rate: the probability of a right
+// guess without the release. TPR bounds the probability with the release (Kulynych et al. 2025).
 func (r *Risk) TPR(fpr float64) (Interval, error) {
 	if !(fpr >= 0 && fpr <= 1) {
 		return Interval{}, fmt.Errorf("accountant: a false positive rate must be in [0, 1], got %v", fpr)
@@ -131,8 +131,8 @@ func (r *Risk) Tradeoff(fpr float64) (Interval, error) {
 
 const riskEdge = 50
 
-// tpr bounds the largest true positive rate at the false positive rate fpr. The argument `order` is the order
-// of the two output distributions: 0 means (P, Q), and 1 means (Q, P).
+// tpr bounds the largest true positive rate at the false positive rate fpr. The order of the two output
+// distributions is (P, Q) if `order` is 0, and (Q, P) if it is 1.
 func (r *Risk) tpr(fpr float64, order int) Interval {
 	// The bound is the minimum over g = e^epsilon > 0 of the convex function g fpr + H_g(P, Q). For g < 1
 	// this function is 1 - g (1 - fpr - H_{1/g}(Q, P)).

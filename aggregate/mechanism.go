@@ -14,8 +14,9 @@ import (
 type Mechanism interface {
 	// Event returns the event of the worst case: a session that uses up the caps on queries and answers.
 	Event() accountant.Event
-	// Start begins a session. Start fails if r charges an event other than Event, or if r was used before. A
-	// key must not be used for two sets of votes. So derive the key from a hash of the votes.
+	// Start begins a session. Start fails if r was used before, or if r charges an event that differs from
+	// the result of Event. A key must not be used for two sets of votes. So derive the key from a hash of the
+	// votes.
 	Start(r *ledger.Reservation, key rng.Key) (Session, error)
 	// Law returns the exact distribution of the first answer on the votes h.
 	Law(h Histogram) (Law, error)
@@ -31,7 +32,7 @@ type Session interface {
 	// the error and the earlier answers. For invalid histograms or predictions, AskBatch may return no
 	// answers.
 	AskBatch(first uint64, votes []Histogram) ([]Answer, error)
-	// Releasable reports whether the key is secret. If not, the answers must not be released.
+	// Releasable reports whether the answers may be released: the noise key must be secret.
 	Releasable() bool
 }
 

@@ -34,8 +34,8 @@ type CSVOptions struct {
 	Header   Header
 	Names    []string // names of all columns, in place of a header
 	Expect   []string // names of which a header contains at least one
-	// Comma separates cells. The default is ',' if Header is HeaderNo or Names is given. Otherwise the
-	// default is the first of ',', ';', tab (in this order) that the first line contains, or ','.
+	// Comma separates cells. With HeaderNo or Names, the default is a comma. Otherwise the first line is
+	// searched for a comma, a semicolon, then a tab. The first found is the default, or a comma if none.
 	Comma   rune
 	Missing []string  // feature cells that are missing values, in addition to the usual cells
 	Text    string    // column of texts, encoded by words of public texts; see [Encoder]

@@ -96,10 +96,10 @@ func (c Config) phaseAt(step int) (p Phase, start int) {
 	return p, start - p.Steps
 }
 
-// Event returns the event of a run, for neighbours that differ by one added or removed record.
+// Event returns the event of a run. Neighbours differ by one added or removed record.
 func (c Config) Event() accountant.Event { return c.EventAfter(c.TotalSteps()) }
 
-// EventAfter returns the event of a run of the given number of steps. [Train] always charges all steps.
+// EventAfter returns the event of a run with this number of steps. [Train] always charges all steps.
 func (c Config) EventAfter(steps int) accountant.Event {
 	if c.NonPrivate {
 		return accountant.NonPrivate{}
@@ -117,8 +117,8 @@ func (c Config) EventAfter(steps int) accountant.Event {
 	return accountant.Composed{Events: events}
 }
 
-// GaussianDraws returns the number of discrete Gaussian values that a run draws. The argument `parameters` is
-// the number of parameters of the model. [LatticeDelta] needs the result.
+// GaussianDraws returns the number of discrete Gaussian values that a run draws. The model has the given
+// number of parameters. [LatticeDelta] needs the result.
 func (c Config) GaussianDraws(parameters int) int {
 	if c.NonPrivate || c.Laplace {
 		return 0

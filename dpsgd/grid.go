@@ -102,8 +102,8 @@ const (
 	unit24                   = 0x1p-24
 )
 
-// newGrid returns the grid for gradients clipped to norm `clip`. The argument `floors` is the number of bands
-// of correlated noise, or 0 for independent noise.
+// newGrid returns the grid for gradients clipped to norm `clip`. Correlated noise has `floors` bands. For
+// independent noise, `floors` is 0.
 func newGrid(noiseMultiplier, clip float64, parameters, records, floors int) (grid, error) {
 	const (
 		gamma = 64 * unit24 / (1 - 64*unit24)
@@ -143,8 +143,8 @@ func newGrid(noiseMultiplier, clip float64, parameters, records, floors int) (gr
 
 // LatticeDelta returns the part of delta to reserve for discrete noise. If you compute epsilon by privacy
 // loss distributions of continuous noise, first subtract LatticeDelta from delta. Rényi accounting needs no
-// reserve. The argument `draws` is the result of [Config.GaussianDraws]. The argument `epsilon` must be at
-// least the epsilon at the reduced delta.
+// reserve. The number `draws` is from [Config.GaussianDraws]. The argument `epsilon` must be at least the
+// epsilon at the reduced delta.
 func LatticeDelta(draws int, epsilon float64) float64 {
 	// The result is (1 + e^epsilon) times a bound on the total variation distance between all drawn values
 	// and rounded continuous noise. The bound is 1/(24 s^2) per value, where s is the standard deviation in

@@ -139,7 +139,8 @@ type pick struct{ row, block int }
 
 const drawLength = 1 << 13
 
-// newBatcher needs a number of blocks that depends on public values only (see the proof at grid).
+// newBatcher divides batches into blocks. The number `blocks` must depend only on public values (see the
+// proof at grid).
 func newBatcher(s Sampling, probability float64, start, records, blocks int) *batcher {
 	parts := (records + drawLength - 1) / drawLength
 	return &batcher{

@@ -20,10 +20,9 @@ const (
 
 // Cosines returns the name of an extractor for tables. The features are the table's columns, and cosines and
 // sines of fixed random projections (Rahimi, Recht 2007). With these features a linear model can separate
-// classes that no plane separates. The argument `count` is the number of cosines and sines. The count must be
-// even, from 2 to 4096. The width w is the argument `width`, rounded to two significant digits. If the table
-// has c columns, the cosines and sines of rows x and y have an inner product of about c exp(-|x-y|^2/(2
-// w^2)).
+// classes that no plane separates. The number `count` of cosines and sines must be even, from 2 to 4096. The
+// width w is the argument `width`, rounded to two significant digits. If the table has c columns, the cosines
+// and sines of rows x and y have an inner product of about c exp(-|x-y|^2/(2 w^2)).
 func Cosines(count int, width float64) string {
 	return fmt.Sprintf("%s%d:%.2g", cosinesPrefix, count, width)
 }

@@ -129,9 +129,9 @@ func extend(s *Stream, l law, u uint64, n uint) uint64 {
 	}
 }
 
-// Bernoulli is an event of probability exactly q, a float64 in [2^-64, 1]. The last bit of q is at least
-// 2^-116, so q 2^136 is an integer. A trial compares this integer with a uniform integer below 2^136. Usually
-// the leading byte decides, so one word serves eight trials.
+// Bernoulli is an event of probability exactly q, a float64 in [2^-64, 1]. With 53 significant bits, q is a
+// multiple of 2^-116, so q 2^136 is an integer. A trial compares this integer with a uniform integer below
+// 2^136. Usually the leading byte decides, so one word serves eight trials.
 type Bernoulli struct {
 	always bool
 	first  byte

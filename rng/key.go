@@ -56,7 +56,8 @@ func SeedKey(seed uint64) Key {
 // IsZero reports whether the key has no secret.
 func (k Key) IsZero() bool { return k.secret == nil }
 
-// Releasable reports whether k came from NewKey, or was derived from such a key.
+// Releasable reports whether results with noise from k may be released: k came from NewKey, or was derived
+// from such a key.
 func (k Key) Releasable() bool { return k.releasable && k.secret != nil }
 
 // Derive returns the key with the name (label, ids). The key is the HMAC-SHA256 of an unambiguous encoding of

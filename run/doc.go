@@ -29,7 +29,7 @@
 // private inputs appear only as a hash, keyed by the secret in LEDGER.id. The key of an unfinished run is in
 // LEDGER.TAG.key, where TAG is a hash of the identity.
 //
-// A [Folder] belongs to one run. The subfolder private has the key, the configuration and any ledgers that
+// A [Folder] belongs to one run. The subfolder "private" has the key, the configuration and any ledgers that
 // only this run may charge. For these ledgers, [ledger.Config].Run is the run's [ID]. Set Run.Key to the
 // folder's key. [Folder.Finish] destroys the key.
 //
@@ -38,14 +38,14 @@
 //
 // # Order
 //
-// A release has the steps on the left. The text after "or" is what could happen without the step.
+// The left column lists the steps of a release. The text after "or" is what could happen without the step.
 //
 //	the key is on disk           or a repeated run would draw other noise
 //	the worst case is reserved   or the draw would not be charged
-//	the outcome is drawn into a file without its name
+//	the outcome is drawn into a file without its final name
 //	its hash is committed        or another outcome could be drawn after a crash
 //	the head is recorded         or an older copy of the ledger would be accepted
-//	the file gets its name
+//	the file gets its final name
 //	the key is destroyed         or the noise could be removed
 //
 // Repeating a complete release draws nothing, and compares the SHA-256 of the file with the committed hashes.
@@ -58,14 +58,14 @@
 // empty, but LEDGER.head, LEDGER.id or a LEDGER.TAG.key exists.
 //
 // The first line of a ledger contains a random id. A second copy of the head is stored under this id in the
-// user's state folder (pate/ledgers in $XDG_STATE_HOME or in ~/.local/state). For this user and machine, the
-// copy reveals that an old ledger was restored with all files next to it. A ledger with a commit, but without
-// a head in the state folder, gives a warning. Reasons are another machine, another state folder, or an older
-// copy. A state folder that cannot be written also gives a warning.
+// user's state folder (pate/ledgers in $XDG_STATE_HOME or in ~/.local/state). The copy reveals that an old
+// ledger was restored with all files next to it. This works only for this user and machine. A ledger with a
+// commit, but without a head in the state folder, gives a warning. Reasons are another machine, another state
+// folder, or an older copy. A state folder that cannot be written also gives a warning.
 //
-// A ledger for one run ([ledger.Config].Run) is in the folder of this run. Until the run is complete, the
-// folder also has the key of all noise. So a restored copy of the ledger repeats the same outcomes. A ledger
-// for one run has a head, but no LEDGER.id and no second copy of the head.
+// A ledger for one run is in the folder of this run. Until the run is complete, the folder also has the key
+// of all noise. So a run on a restored copy of the ledger repeats the same outcomes. A ledger for one run has
+// a head, but no LEDGER.id and no second copy of the head.
 //
 // # Caveats
 //

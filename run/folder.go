@@ -43,8 +43,8 @@ func (id Identity) Name() string {
 	return name
 }
 
-// Folder is the folder of a run. The subfolder private holds the configuration, the key and other secrets for
-// a resume. Only one process at a time may hold a Folder.
+// Folder is the folder of a run. The subfolder "private" holds the configuration, the key and other secrets
+// for a resume. Only one process at a time may hold a Folder.
 type Folder struct {
 	Path     string
 	Key      rng.Key

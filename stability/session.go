@@ -55,7 +55,7 @@ func Start[T any](m *MStab, r *ledger.Reservation, key rng.Key) (*Session[T], er
 	return &Session[T]{test: m, key: m.derive(key), relation: r.Relation(), answers: make(map[uint64]Answer[T])}, nil
 }
 
-// Releasable reports whether the key is secret, so that answers may be released.
+// Releasable reports whether answers may be released: the noise key must be secret.
 func (s *Session[T]) Releasable() bool { return s.key.Releasable() }
 
 // Ask releases value if distance passes the noisy test. The distance must change by at most 1 between

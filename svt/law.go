@@ -16,9 +16,10 @@ import (
 //	value_i + query noise_i >= Threshold + threshold noise.
 //
 // A Law can describe every mechanism of this package and the broken variants of the literature. For
-// [StableSVT] and [MSvec], "above" means a refusal. The value of a query is then -distance, and Threshold is
-// minus the Threshold of the config. If QueryNoise is not zero, the two noises must be both continuous or
-// both discrete. Results of a Law depend on private values. Use a Law only in tests, planning and teaching.
+// [StableSVT] and [MSvec], "above" means a refusal. Then value_i is minus the distance of query i. The law's
+// Threshold is minus the config's Threshold. If QueryNoise is not zero, the two noises must be both
+// continuous or both discrete. Results of a Law depend on private values. Use a Law only in tests, planning
+// and teaching.
 type Law struct {
 	Threshold      float64
 	ThresholdNoise Noise
@@ -232,7 +233,7 @@ const (
 	Geometric                       // mass proportional to exp(-k/b), k >= 0: one-sided
 )
 
-// Noise is a kind of noise and its scale b. The zero Noise adds no noise.
+// Noise is a noise distribution with scale b. The zero Noise adds no noise.
 type Noise struct {
 	Kind  Kind
 	Scale float64

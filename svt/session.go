@@ -80,7 +80,7 @@ func (u *run[A]) Left() int {
 	return u.stop - u.above
 }
 
-// Releasable reports whether the key is secret. If not, answers must not be released.
+// Releasable reports whether answers may be released: the noise key must be secret.
 func (u *run[A]) Releasable() bool { return u.key.Releasable() }
 
 type drawn struct {

@@ -82,8 +82,8 @@ func (b *balance) total() (Claim, error) {
 	return claim, nil
 }
 
-// price returns two bounds on the total epsilon after the charge `more`. The next line of the file contains
-// the bound `line`. The bound `total` must fit the budget.
+// price returns two bounds on the total epsilon after the charge `more`. The next line of the ledger file
+// contains the bound `line`. The bound `total` must fit the budget.
 func (b *balance) price(method accountant.Method, more *charge) (line, total float64, err error) {
 	// Normally both are the epsilon of onOrders, which is fast. If this exceeds the budget, or method is
 	// ByPLD, total is the least epsilon that the accountant proves. In this case, if method is ByRDP, line
@@ -196,7 +196,7 @@ func (c *chain) claimOfSeal(seal float64, by accountant.Method) (Claim, error) {
 }
 
 // plausible reports whether another version of this package may have sealed a ledger with the epsilon `seal`.
-// The argument `in` is the interval for epsilon that this version computes.
+// This version computes the interval `in` for epsilon.
 func plausible(seal float64, in accountant.Bound) bool {
 	return seal >= in.Lower && in.Upper-seal <= math.Max(claimGap, claimSlip*in.Upper)
 }

@@ -70,8 +70,8 @@ type Config struct {
 	// Orders holds the increasing Rényi orders, each above 1. Mode Reserved uses the best order. In mode
 	// Filter the finite orders share Delta evenly. Order +Inf adds up pure epsilons and uses no Delta. If
 	// Orders is empty, mode Reserved uses accountant.DefaultOrders and also tries orders between them. If
-	// Orders is empty, mode Filter uses one finite order of accountant.DefaultOrders. This order maximises
-	// [Left.Rho].
+	// Orders is empty, mode Filter uses one finite order of accountant.DefaultOrders. This order permits the
+	// largest Gaussian release ([Left.Rho]).
 	Orders []float64
 	// Accountant proves the epsilon. The default, ByRDP, uses Rényi divergences. Mode Reserved also allows
 	// ByPLD and ByAuto. ByPLD uses privacy loss distributions. ByAuto uses the smaller bound if both kinds

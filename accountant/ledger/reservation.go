@@ -298,7 +298,8 @@ func (r *Run) putBack(reservations []*Reservation) {
 	r.left += int64(len(reservations))
 }
 
-// Recorded returns the number of entries from before an interruption that Reserve has not yet returned again.
+// Recorded returns the number of remaining entries from before an interruption. Reserve first returns these
+// entries again.
 func (r *Run) Recorded() int64 {
 	r.ledger.mu.Lock()
 	defer r.ledger.mu.Unlock()

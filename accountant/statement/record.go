@@ -109,8 +109,9 @@ var ErrPage = errors.New("statement: the page does not hold")
 // Checked describes a page that passed Check.
 type Checked struct {
 	Lines int64 // lines of the ledger when the page was written
-	// Rewritten is true if this program writes an identical page for the ledger. Otherwise Check compared
-	// only the digest, the head, the released files and, for a single ledger, the first claim.
+	// Rewritten is true if this program writes exactly the checked page from the ledger. Otherwise Check
+	// compared only the digest, the head and the released files. For a single ledger, Check also compared the
+	// first epsilon and delta.
 	Rewritten bool
 	Program   Program // program that wrote the page
 	Ledgers   int

@@ -18,5 +18,5 @@
 // # Caveats
 //
 // Ledger charges, ledger checks and, by default, calibration do not use this package. NewOptimal may take
-// seconds for 10^8 different runs.
+// seconds for 10^8 runs with different epsilons.
 package theorems

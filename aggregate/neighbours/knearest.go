@@ -49,7 +49,8 @@ func NewKNearest(cfg KNearestConfig) (*KNearest, error) {
 	return &KNearest{cfg, noise, rng.NewBernoulli(cfg.SamplingProbability)}, nil
 }
 
-// Event returns the event of all questions together. Neighbours differ by one added or removed unit.
+// Event returns the event to charge for all questions together. Neighbours differ by one added or removed
+// unit.
 func (m *KNearest) Event() accountant.Event {
 	return accountant.Repeated{
 		Event: accountant.PoissonSampled{

@@ -46,7 +46,7 @@ func NewNearestQuestions(cfg NearestQuestionsConfig) (*NearestQuestions, error) 
 	return &NearestQuestions{cfg, noise}, nil
 }
 
-// Event returns the event of all counts, for one added or removed unit.
+// Event returns the event to charge for all counts. Neighbours differ by one added or removed unit.
 func (m *NearestQuestions) Event() accountant.Event {
 	e := accountant.Repeated{
 		Event: accountant.DiscreteGaussian{Sigma: m.noise.Sigma(), Sensitivity: 1},
@@ -64,7 +64,7 @@ type Counts struct {
 	Votes   []int64 // of every class of every question, grouped by question
 }
 
-// At returns the noisy votes of each class at a question.
+// At returns the noisy votes for each class on a question.
 func (c Counts) At(question int) []int64 {
 	return c.Votes[question*c.Classes : (question+1)*c.Classes]
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/pate-go/pate/stability"
 )
 
-// Outcome is the expected result of a mechanism on queries that are drawn independently from examples.
+// Outcome is the expected result of a mechanism. Each query is an independent draw from the examples.
 type Outcome struct {
 	Mechanism string
 	Stability bool

@@ -32,7 +32,7 @@ type Config struct {
 	// Nesterov selects Nesterov momentum, for SGD with a positive Momentum.
 	Nesterov bool `json:"nesterov,omitzero"`
 	// WeightDecay pulls parameters towards zero: WeightDecay times a parameter is added to its gradient. With
-	// AdamW, the parameter is instead multiplied by 1 - (learning rate) WeightDecay.
+	// AdamW, the parameter is instead multiplied by 1 - WeightDecay * (learning rate).
 	WeightDecay float64 `json:"weight_decay,omitzero"`
 	// Beta1 and Beta2 are Adam's decay rates of the mean gradient and of the mean squared gradient. They are
 	// in [0, 1), by default 0.9 and 0.999.

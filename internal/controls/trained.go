@@ -132,8 +132,8 @@ func (t trained) images(ctx context.Context) (labelled, error) {
 	return images, err
 }
 
-// withCanaries adds one column per canary, and one row of class 0 per canary i with in[i] set. The argument
-// `present` is the number of these canaries.
+// withCanaries adds one column per canary, and one row of class 0 per canary i with in[i] set. The number of
+// these canaries is `present`.
 func withCanaries(images labelled, size float64, present int, in []bool) dpsgd.Data {
 	n, d := images.x.Rows, images.x.Cols
 	cols := d + len(in)

@@ -256,7 +256,7 @@ type GroupInputs struct {
 	Weights []float32
 }
 
-// Add adds a group of two products (see [Groups]). The argument `out` holds the places of the four results.
+// Add adds a group of two products (see [Groups]). The four results go to the places `out`.
 func (g *Groups) Add(out [GroupOutputs]int, first, second GroupInputs) {
 	const lanes, bytes = 8, 4
 	place := func(p int, size *int) int32 {

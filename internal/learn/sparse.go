@@ -160,7 +160,7 @@ type Broken struct {
 }
 
 // BrokenVariants returns incorrect sparse vector mechanisms by name (Lyu, Su, Li 2017, section 3). The
-// argument `scale` is the Laplace scale of the threshold noise in the variant "threshold-only".
+// threshold noise in the variant "threshold-only" has the Laplace scale `scale`.
 func BrokenVariants(scale float64) map[string]Broken {
 	laplace := func(scale float64) svt.Noise { return svt.Noise{Kind: svt.Laplace, Scale: scale} }
 	return map[string]Broken{

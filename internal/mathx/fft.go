@@ -36,7 +36,7 @@ func FFTNormError(n int) float64 {
 	return 9.0 / 4 * 0x1p-53 * fftUnits(n)
 }
 
-// fftUnits bounds the relative rounding error of one input's term in one output, in units of 2^-53.
+// fftUnits bounds the relative rounding error of a term, in units of 2^-53. An output has one term per input.
 func fftUnits(n int) float64 {
 	//   - The error of a root is 0.75. A product with a root adds an error of sqrt 5 (Brent, Percival,
 	//     Zimmermann 2007), in total 2.99.
@@ -111,8 +111,8 @@ func root(roots []complex128, k int) complex128 {
 	return -roots[k-len(roots)]
 }
 
-// Forward replaces a sequence x by X_k = sum_j x_j e^{-2 pi i jk/N}, k = 0..N/2. The slice c has N/2+1
-// elements. Forward ignores the initial value of the last element.
+// Forward replaces the sequence x in c by X_k = sum_j x_j e^{-2 pi i jk/N}, k = 0..N/2. The slice c has N/2+1
+// elements (see [FFT]). Forward ignores the initial value of the last element.
 func (f *FFT) Forward(c []complex128) {
 	h := f.n / 2
 	z := f.transform(c[:h], f.work)

@@ -145,8 +145,8 @@ func Bisect(f func(float64) bool, lo, hi float64) float64 {
 	return hi
 }
 
-// Halve repeatedly halves the interval [lo, hi], and keeps the half in which f switches from false to true.
-// The argument `times` is the maximum number of halvings.
+// Halve halves the interval [lo, hi] at most `times` times. It keeps the half in which f switches from false
+// to true.
 func Halve(times int, f func(float64) bool, lo, hi float64) (float64, float64) {
 	for range times {
 		mid := lo + (hi-lo)/2

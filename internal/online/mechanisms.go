@@ -12,8 +12,8 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// described adapts a mechanism of package tokens to the interface [aggregate.Mechanism], for code that
-// chooses the noise by Event.
+// described adapts a mechanism of package tokens to the interface [aggregate.Mechanism]. The choice of noise
+// needs only the method Event.
 type described struct{ tokens.Mechanism }
 
 var errOnline = errors.New("online: the mechanism answers single questions alone")

@@ -21,7 +21,7 @@ import (
 	"github.com/pate-go/pate/rng"
 )
 
-// Quota is the name of the mechanism of package quota: private units vote on questions near their rows.
+// Quota names the mechanism of package quota, in which private units vote on questions near their rows.
 const Quota = "quota"
 
 const unitsFile = "units"

@@ -12,8 +12,8 @@ import (
 
 const (
 	maxColumns = 1 << 16 // including nested columns and their parents
-	// maxParts bounds the number of row groups plus their columns. Without a bound, a forged footer could
-	// list one in each byte.
+	// maxParts bounds the number of parts: row groups plus their columns. Without a bound, a forged footer
+	// could list a part in each byte.
 	maxParts = maxFooter / 32
 	maxDepth = 24 // of nested structures
 )

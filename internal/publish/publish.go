@@ -97,8 +97,8 @@ type Config struct {
 }
 
 // Implied returns Method if Method is set and is not [Auto]. Otherwise, a setting for teachers implies
-// [PATE]. Without such a setting, the default [PoolRows] of Pool implies [Auto], and any other Pool implies
-// [Nearest].
+// [PATE]. Without such a setting, Pool decides. The default, [PoolRows], implies [Auto]. Any other Pool
+// implies [Nearest].
 func (s Settings) Implied() string {
 	if method := cmp.Or(s.Method, Auto); method != Auto {
 		return method

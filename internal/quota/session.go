@@ -73,9 +73,9 @@ func (s *Session) vote(ctx context.Context, questions []Question) ([]int64, erro
 	return counts, err
 }
 
-// ids returns the identifiers of the noise of q. The argument `place` is the index of q in the session. The
-// identifiers include a hash of q. So different questions never share noise, even with equal ID and place
-// after a journal is lost.
+// ids returns the identifiers of the noise of q. The index of q in the session is `place`. The identifiers
+// include a hash of q. So different questions never share noise, even with equal ID and place after a journal
+// is lost.
 func (q Question) ids(place uint64) []uint64 {
 	hash := sha256.Sum256(q.Append(nil))
 	return []uint64{place, binary.LittleEndian.Uint64(hash[:]), binary.LittleEndian.Uint64(hash[8:])}

@@ -59,8 +59,8 @@ func newVoters(rows neighbours.Rows, cfg Config) (*voters, error) {
 	return v, nil
 }
 
-// Cast returns the votes of each class at the questions, grouped by question, without noise. The result is
-// private.
+// Cast counts the votes for each class on each question, without noise. The private result is grouped by
+// question.
 func Cast(ctx context.Context, private neighbours.Rows, cfg Config, questions []Question) ([]int64, error) {
 	v, err := newVoters(private, cfg)
 	if err != nil {
@@ -69,7 +69,7 @@ func Cast(ctx context.Context, private neighbours.Rows, cfg Config, questions []
 	return v.vote(ctx, questions)
 }
 
-// vote returns the votes of each class, grouped by question. Units use up their votes in the order of the
+// vote counts the votes for each class, grouped by question. Units use up their votes in the order of the
 // questions.
 func (v *voters) vote(ctx context.Context, questions []Question) ([]int64, error) {
 	for i, q := range questions {

@@ -124,7 +124,7 @@ func (f Folder) Write(releasable bool, name string, write func(io.Writer) error)
 	return durable.WriteFile(path, mode, write)
 }
 
-// Keep writes data to a file in the subfolder private.
+// Keep writes data to a file in the subfolder "private".
 func (f Folder) Keep(name string, data []byte) error {
 	if err := durable.PrivateFolder(f.Private()); err != nil {
 		return err
@@ -266,7 +266,7 @@ func (f Folder) WriteAccount(name string, seeded bool, account any) error {
 
 const timesFile = "seconds.json"
 
-// KeepTimes stores the running times of the run and each row, in seconds, in the subfolder private.
+// KeepTimes stores the running times of the run and each row, in seconds, in the subfolder "private".
 func (f Folder) KeepTimes(all float64, rows []float64) error {
 	text, err := json.Marshal(append([]float64{all}, rows...))
 	if err == nil {

@@ -101,8 +101,8 @@ func (m *Clipped) Add(scores []int64, teacher, public []float64) {
 	}
 }
 
-// Base returns Input.Base for the log-probabilities of the public model. The slice `public` has one
-// log-probability for each token of a list.
+// Base returns the public scores for [Input].Base. The slice `public` has the public model's log-probability
+// of each token of a list.
 func (m *Clipped) Base(public []float64) []int64 {
 	base := make([]int64, len(public))
 	for t, l := range public {

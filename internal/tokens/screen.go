@@ -28,8 +28,8 @@ type Screen struct {
 	voting Mechanism
 }
 
-// NewScreen returns the mechanism for cfg. The argument `voting` answers refused queries, and must have a cap
-// of exactly Failures*Epochs queries.
+// NewScreen returns the mechanism for cfg. The mechanism `voting` answers queries that the Screen refuses.
+// Its cap must be exactly Failures*Epochs queries.
 func NewScreen(cfg ScreenConfig, voting Mechanism) (*Screen, error) {
 	rho, err := rng.NewDiscreteLaplace(cfg.B1)
 	nu, failed := rng.NewDiscreteLaplace(cfg.B2)

@@ -38,8 +38,8 @@ func Poisson(mean float64) (Law, error) {
 	return l, l.Validate()
 }
 
-// NegativeBinomial returns the truncated negative binomial distribution with shape eta. The argument mean is
-// the expected number of runs. The mean must be in (1, MaxExpected].
+// NegativeBinomial returns the truncated negative binomial distribution with shape eta. The expected number
+// of runs, `mean`, must be in (1, MaxExpected].
 func NegativeBinomial(eta, mean float64) (Law, error) {
 	if !(eta > -1 && eta <= 1) {
 		return Law{}, fmt.Errorf("%w: the shape must be above -1 and at most 1, got %v", ErrLaw, eta)

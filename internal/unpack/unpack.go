@@ -84,7 +84,7 @@ func Format(head []byte) string {
 	return ""
 }
 
-// Decoder unpacks r without a limit on the size. The argument `format` is "gzip" or "Zstandard".
+// Decoder unpacks r without a limit on the size. The format is "gzip" or "Zstandard".
 func Decoder(r io.Reader, format string) (io.Reader, error) {
 	if format == "gzip" {
 		return gzip.NewReader(r)

@@ -120,9 +120,9 @@ type Planning struct {
 	Goal   plan.Goal   // Epsilon, Delta and Accountant are ignored
 	// Accept, if not nil, receives the plan before any charge. An error refuses the plan.
 	Accept func(context.Context, plan.Alternative) error
-	// Pilot, if not nil, makes [Run] release a [Pilot] before it plans. The ledger must have mode Filter. Run
-	// calls the function before the pilot is charged, and again after the pilot is released. An error stops
-	// the run.
+	// Pilot, if not nil, makes [Run] release an estimate of type [Pilot] before it plans. The ledger must
+	// have mode Filter. Run calls the function before the pilot is charged, and again after the pilot is
+	// released. An error stops the run.
 	Pilot func(p Pilot, released bool) error
 }
 

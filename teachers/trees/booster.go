@@ -279,8 +279,8 @@ func (g *gradientGrower) sum(histogram []sums, rows []int32, gradients []gradien
 	}
 }
 
-// node adds the subtree for the given rows, and overwrites histogram. The argument whole is the sum of the
-// rows' gradients.
+// node adds the subtree for the given rows, and overwrites histogram. The rows' gradients have the sum
+// `whole`.
 func (g *gradientGrower) node(ctx context.Context, rows []int32, gradients []gradient, stride int,
 	histogram []sums, whole sums, depth int) error {
 	if err := ctx.Err(); err != nil {

@@ -36,7 +36,7 @@ type Report struct {
 	ChanceDuplicates float64
 }
 
-// MaxChance is the largest ChanceDuplicates at which equal votes count as a fault.
+// MaxChance is a limit for [Report].ChanceDuplicates. Up to this limit, equal votes count as a fault.
 const MaxChance = 1e-3
 
 type checker struct {

@@ -43,8 +43,8 @@ type Options struct {
 	// lowest class with the largest probability.
 	Probabilities bool
 	// Teachers is the public number of teachers, at most [MaxTeachers], or 0 if it is not declared. If
-	// Teachers is declared, a row of counts with a larger sum is an error. For labels, Teachers must be 0 or
-	// the number of columns.
+	// Teachers is declared, a row of counts with a larger sum is an error. Without Counts, Teachers must be 0
+	// or the files' number of teachers.
 	Teachers int
 	// Transpose means that the rows of the file are teachers. With Counts, or Probabilities in one file per
 	// teacher, the rows are classes.
@@ -223,8 +223,8 @@ func (s *Source) Part(from, to int) (*Source, error) {
 func (s *Source) Queries() int { return s.to - s.from }
 func (s *Source) Total() int   { return s.shape.rows }
 
-// Range returns the bounds of the selected queries: from <= query < to. Queries count from the start of the
-// file.
+// Range returns the bounds of the selected queries: from <= query < to. The first query of the file is query
+// 0.
 func (s *Source) Range() (from, to int) { return s.from, s.to }
 
 // Teachers returns the number of teachers, or 0 if the number is not stated.

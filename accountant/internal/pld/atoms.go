@@ -10,8 +10,8 @@ import (
 // Compositions on this lattice are exact. The mass beyond the last atom has infinite loss in an upper
 // distribution, and is omitted from a lower one.
 
-// atoms is a pair (P, Q) of output distributions with a finite list of finite privacy losses. The loss off +
-// h*i has the log mass logp[i] under P.
+// atoms is a pair (P, Q) of output distributions with a finite list of finite privacy losses. The loss h*i +
+// off has the log mass logp[i] under P.
 type atoms struct {
 	h, off    float64
 	logp      []float64
@@ -32,7 +32,7 @@ func karyResponse(eps, categories float64) *atoms {
 		logBeyond: math.Inf(-1), logBefore: math.Inf(-1)}
 }
 
-// sampledResponse returns the pair for randomised response on a Poisson sample of rate q.
+// sampledResponse returns the output distributions of randomised response on a Poisson sample of rate q.
 func sampledResponse(q, eps float64, reverse bool) *atoms {
 	high, low := -mathx.LogAddExp(0, eps), -math.Log1p(math.Exp(-eps))
 	u, v := mathx.LogMix(q, eps), mathx.LogMix(q, -eps)
@@ -60,7 +60,7 @@ func discreteLaplace(scale float64, s int64) *atoms {
 	return a
 }
 
-// discreteGaussian returns the pair for neighbours that differ by 1 in each coordinate.
+// discreteGaussian returns the output distributions on neighbours that differ by 1 in each coordinate.
 func discreteGaussian(sigma float64, coordinates int) *atoms {
 	// The noise has weight e^{-k^2/(2 sigma^2)} on each coordinate. The loss (coordinates - 2x)/(2 sigma^2)
 	// depends only on the coordinates' sum x. The list ends at |x| = 40 standard deviations: the noise is
@@ -187,8 +187,8 @@ func (a *atoms) sampled(q float64) *outcomes {
 	return o
 }
 
-// drawn returns the pair for a mechanism on a fraction q of the records, drawn without replacement. The
-// receiver is the pair of the mechanism without sampling, and must be symmetric.
+// drawn returns the output distributions of a mechanism on a fraction q of the records, drawn without
+// replacement. The receiver holds the output distributions without sampling, and must be symmetric.
 func (a *atoms) drawn(q float64) *outcomes {
 	// The result equals the pair on a Poisson sample at losses above 0, and its mirror image at losses below
 	// 0. The rest of the mass has loss 0.

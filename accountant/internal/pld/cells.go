@@ -23,7 +23,7 @@ type halfCell struct {
 
 func (s *halfCell) empty() bool { return math.IsInf(s.scale, -1) || !(s.mass > 0) }
 
-// cells is a pair of distributions, divided at the losses off + h*grid[i]. Cell i consists of halfs[2*i] and
+// cells is a pair of distributions, divided at the losses h*grid[i] + off. Cell i consists of halfs[2*i] and
 // halfs[2*i+1].
 type cells struct {
 	h, off float64

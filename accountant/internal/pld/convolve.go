@@ -49,8 +49,8 @@ func (c *convolver) spend(points int) error {
 	return nil
 }
 
-// chernoffWindow returns a window of lattice indices. On either side of the window, the tilted mass of the
-// factors' sum is at most e^logOutside.
+// chernoffWindow returns a window of lattice indices. On each side of the window, the sum of the factors has
+// a tilted mass of at most e^logOutside.
 func chernoffWindow(factors []factor, logOutside float64) (lo, hi int) {
 	// Chernoff's bound holds for any exponent. The search for it uses shorter, approximate distributions.
 	mean, variance := 0.0, 0.0

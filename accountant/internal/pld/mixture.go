@@ -239,8 +239,8 @@ var gaussLegendre8 = [8][2]float64{
 
 type drawnMixture struct{ mixture }
 
-// logRest returns the log of the mass at loss 0. This mass is (1-q) (P[loss > 0] - Q[loss > 0]), where (P, Q)
-// is the pair without sampling.
+// logRest returns the log of the mass at loss 0. This mass is (1-q) (P[loss > 0] - Q[loss > 0]), where P and
+// Q are the output distributions without sampling.
 func (m drawnMixture) logRest() float64 {
 	return math.Log1p(-m.q) + math.Log(math.Erf(math.Sqrt2/4/m.sigma))
 }

@@ -147,8 +147,8 @@ func (m mixture) ratios(from, to, zlo, zhi float64) (left, right, mass, slack fl
 	return math.Max(0, -s.right*unit/(to-from)), math.Max(0, s.left*unit/(to-from)), s.mass * unit, s.slack
 }
 
-// weigh sets weights[n] to C(t,n) P[small ratio]^(t-n), for all likely numbers n of large likelihood ratios
-// among t.
+// weigh sets weights[n] to C(t,n) P[small ratio]^(t-n), if n of t likelihood ratios are large. The weights
+// cover all likely n.
 func (l *splitLaw) weigh(t, tail float64) {
 	l.weights = []float64{math.Exp(t * l.one.logM)}
 	if l.high >= l.end {

@@ -12,19 +12,18 @@ import (
 // All distributions of a composition share lambda. A tilted distribution is accurate to rounding near its
 // mean, where original probabilities may be tiny (exponential tilting; Chernoff's change of measure).
 
-// tilted is a measure on the lattice off + h*k, k = lo, lo+1, ...
+// tilted is a measure on the lattice h*k + off, k = lo, lo+1, ...
 type tilted struct {
 	h, off float64
 	lo     int
 	p      []float64 // not negative, sums to 1
 	logM   float64
-	// err bounds sum |p[i] - exact p[i] - e[i]|, where e[i] is the rounding error of Fourier transforms in
-	// p[i].
+	// err bounds sum |p[i] - exact p[i] - e[i]|, where e[i] is p[i]'s rounding error from Fourier transforms.
 	err float64
-	// noise is an upper bound on sqrt(sum e[i]^2 / h), where e[i] is the rounding error of Fourier transforms
-	// in p[i].
+	// noise is an upper bound on sqrt(sum e[i]^2 / h), where h is the lattice step and e[i] is p[i]'s
+	// rounding error from Fourier transforms.
 	noise float64
-	// most is an upper bound on |e[i]|, the rounding error of Fourier transforms in p[i], from the last
+	// most is an upper bound on |e[i]|, p[i]'s rounding error from Fourier transforms, from the last
 	// convolution only.
 	most   float64
 	length int // length of the window of the last convolution
@@ -114,7 +113,8 @@ func (t *tilted) cumulant(s float64) float64 {
 	return math.Log(sum*(1+float64(len(t.p))*0x1p-52)) + s*(t.loss(at)-t.mean)
 }
 
-// thin approximates the distribution of the distance from the mean. No bound depends on the result.
+// thin approximates the distribution of the distance from the mean. Only searches depend on the result, no
+// bound.
 func (t *tilted) thin() roughLaw {
 	const fine = 16 // a run is as long as this fraction of its distance from the mean
 	var s roughLaw

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Run runs a mechanism once on a fixed input. The argument `run` is the number of the run, from 0. Numeric
-// outputs must be rounded coarsely, because an output that occurs only once is no evidence.
+// Run runs a mechanism once on a fixed input. Runs are numbered from 0. Numeric outputs must be rounded
+// coarsely, because an output that occurs only once is no evidence.
 type Run[O comparable] func(run uint64) (O, error)
 
 // Config holds the claim to audit and the number of runs.

@@ -20,8 +20,8 @@ func (t *Trial[F]) Add(first, second Outcome[F]) {
 func (t *Trial[F]) Learn() { t.Event = learn(t.Runs, t.Claim.Delta, t.Alpha, t.Most) }
 
 // Test tests the claim with new pairs of runs. It calls more(n, bound), which should add about n pairs with
-// [Trial.Add]. The argument bound is the lower bound on epsilon so far. Test ends when a call of `more` fails
-// or adds no pair.
+// [Trial.Add]. The lower bound on epsilon so far is `bound`. Test ends when a call of `more` fails or adds no
+// pair.
 func (t *Trial[F]) Test(more func(n int, bound float64) error) (Finding, error) {
 	f := Finding{Claim: t.Claim, Alpha: t.Alpha}
 	t.Learn()

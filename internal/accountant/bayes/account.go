@@ -220,8 +220,8 @@ type Config struct {
 	Failure float64
 	// Estimator bounds the mean from a sample. The default is Bernstein.
 	Estimator Estimator
-	// Bound is an upper bound on the distances, such as the clip norm. The cost of a step is at most the cost
-	// at distance Bound. 0 means no bound. Bernstein requires a bound.
+	// Bound is an upper bound on the distances for [Account.Add], for example the clip norm. The cost of a
+	// step is at most the cost at distance Bound. 0 means no bound. Bernstein requires a bound.
 	Bound float64
 }
 

@@ -194,8 +194,9 @@ func (s spread) deviations() float64 {
 	return math.Max(0, s.squares+s.lostSquares-off*off/float64(s.n))
 }
 
-// shortfalls summarises the numbers 1 - X_i/X at one Rényi order. K_i is the cost at sample distance i. K is
-// the cost at an upper bound on the sample distances. For T steps, X_i = e^(T K_i) and X = e^(T K).
+// shortfalls describes T steps at one Rényi order. K_i is a step's cost at the i-th distance of a sample. K
+// is the cost at an upper bound on these distances. For X_i = e^(T K_i) and X = e^(T K), shortfalls
+// summarises the numbers 1 - X_i/X.
 type shortfalls struct {
 	cost float64 // log(X)/T
 	spread
@@ -278,8 +279,8 @@ func (s shortfalls) logMean(extra float64, steps int) float64 {
 
 func finite(x float64) bool { return x >= 0 && mathx.IsFinite(x) }
 
-// LogMoment returns the log moment K of step A against step B. K is lambda times the Rényi divergence D(A||B)
-// of order lambda+1. Step A samples one record more than step B, with probability q. The argument r is the
+// LogMoment returns the log moment K of step A against step B. With probability q, step A samples one record
+// more than step B. K is lambda times the Rényi divergence D(A||B) of order lambda+1. The argument r is the
 // squared distance of this record, divided by the variance of the noise:
 //
 //	K = log E_{k ~ Bin(lambda+1, q)} exp((k^2 - k) r/2).

@@ -15,8 +15,8 @@ import (
 //	    event=GaussianDpEvent(noise_multiplier=1.0)), count=1000)
 //
 // Arguments must be named. If the input has a RandomizedResponseDpEvent or SampledWithoutReplacementDpEvent,
-// the relation is replace_one, otherwise add_remove. Under replace_one, Poisson sampling and Gaussian,
-// Laplace or discrete Laplace noise are errors. The noise is relative to a clipping norm, but a replaced
+// the relation is replace_one, otherwise add_remove. Under replace_one, Poisson sampling is an error, and so
+// is Gaussian, Laplace or discrete Laplace noise. This noise is relative to a clipping norm, but a replaced
 // record can change a clipped sum by twice this norm.
 func DPAccounting(r io.Reader) (accountant.Schedule, error) {
 	v, err := readValue(r)

@@ -213,8 +213,9 @@ func neighbours(t tally, f func(counts []int)) {
 	}
 }
 
-// divergences holds Rényi divergences of a mechanism M on a histogram h and on its neighbours h', for each
-// order a. The field forward has the largest D_a(M(h)||M(h')), and reverse the largest D_a(M(h')||M(h)).
+// divergences compares a mechanism's outputs M(h) and M(h') on a histogram h and its neighbours h'. For each
+// order a, the field `forward` has the largest Rényi divergence D_a(M(h)||M(h')), and `reverse` the largest
+// D_a(M(h')||M(h)).
 type divergences struct{ forward, reverse spent }
 
 func (d divergences) both() spent {

@@ -18,8 +18,8 @@ import (
 )
 
 // SanitizerConfig holds all inputs of a release except the votes. All fields are public and must be fixed
-// before anybody sees the votes. A value chosen from a [Report] would be an uncharged release. A default
-// depends only on other fields.
+// before anybody sees the votes. A value chosen from a private [Report] would reveal votes without a charge.
+// A default depends only on other fields.
 type SanitizerConfig struct {
 	Mechanism Mechanism // GNMax or Confident-GNMax; required
 	Queries   int       // number of queries, in [1, 2^22]; required
@@ -206,8 +206,7 @@ type Released struct {
 	Epsilon float64
 	// TooLow bounds the probability that Cost is below the true cost.
 	TooLow float64
-	// Releasable reports whether the noise is secret. If Releasable is false, the fields must not be
-	// released.
+	// Releasable reports whether the fields may be released: the noise key must be secret.
 	Releasable bool
 }
 

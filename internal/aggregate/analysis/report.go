@@ -63,8 +63,8 @@ type Costs struct {
 type Exact struct{ Forward, Both Epsilon }
 
 // Expected is the cost of the threshold tests plus the expected cost of the answers, as in papers on
-// Confident-GNMax. Expected is NOT a bound. More answers than expected cost more, and one query can cost
-// several times the expected cost. [Report].All is a bound.
+// Confident-GNMax. Expected is NOT a bound. Answers beyond the expected number add cost, and one query can
+// cost several times the expected cost. [Report].All is a bound.
 type Expected struct {
 	Answered Number // expected number of answers
 	Costs

@@ -71,7 +71,7 @@ func (l Labels) abstain(least float64) {
 }
 
 // Table returns the labels as a table for release. Each row has a question, its class and, if released, the
-// noisy votes per class. The argument `label` is the header of the column of classes.
+// noisy votes per class. The column of classes has the header `label`.
 func (l Labels) Table(label string, questions []string, name func(class int) string, classes []string) table.Table {
 	t := table.Table{Header: []string{"query", label}}
 	if l.Counts.Classes > 0 {

@@ -18,7 +18,7 @@ type Task struct {
 	Queries   int     // number of queries
 	Failures  int     // MSvec, SVT: refusals after which the run stops
 	Delta     float64 // probability that a run releases an unstable answer
-	// Noise is stability.Laplace or stability.Gaussian for MStab. If it is 0, Fit chooses one of them.
+	// Noise is for [MStab]: stability.Laplace, stability.Gaussian, or 0. If Noise is 0, Fit chooses.
 	Noise stability.Noise
 	// Success is the probability of an answer if enough votes must move to change the plurality. Fit
 	// minimises this number of votes. The default is 0.95. For SVT, the probability is at least 1 -

@@ -22,7 +22,7 @@ const relation = accountant.AddRemove
 // ErrBudget reports that the statistics alone cost more than the epsilon of a plan.
 var ErrBudget = errors.New("recipe: the budget is too small")
 
-// ErrUncovered reports that a plan has too little noise for a shared ledger without accountant.ByRDP. The
+// ErrUncovered reports that a plan has too little noise for its shared ledger. Without accountant.ByRDP, the
 // charge would not cover the difference between discrete and continuous noise.
 var ErrUncovered = errors.New("recipe: at so little noise DP-SGD charges only ledgers of accountant rdp")
 

@@ -194,7 +194,7 @@ func (m *Model) Accuracy(classes []int, set dataset.Set) (accuracy float64, know
 }
 
 // FileOfChosen returns the file of a model that was chosen among several models. The argument `epsilon`
-// includes the cost of the choice. The argument `scored` holds the public test rows.
+// includes the cost of the choice, and `scored` holds the public test rows.
 func (m *Model) FileOfChosen(epsilon, delta float64, scored dataset.Set) ([]byte, error) {
 	chosen := *m
 	chosen.Epsilon, chosen.Delta, chosen.Scored = &epsilon, delta, rowsHash(scored)

@@ -240,7 +240,8 @@ type LedgerState struct {
 type Row struct {
 	Model    string `json:"model"`
 	Features string `json:"features"`
-	// Settings lists the parameters of features that are fitted to private rows, and is otherwise empty.
+	// Settings lists the parameters of features fitted to private rows. For other features, Settings is
+	// empty.
 	Settings   string    `json:"feature_settings,omitempty"`
 	Dimensions int       `json:"dimensions"` // number of features
 	Parameters int       `json:"parameters"`

@@ -181,8 +181,8 @@ func copyRow() {
 	again(n, 16)
 }
 
-// centre writes assembly that keeps NaN. VMINPS and VMAXPS return their first operand in the order of package
-// avo, here v, if it is NaN.
+// centre writes assembly that keeps NaN. If v is NaN, VMINPS and VMAXPS return v, because v is the first
+// operand in package avo's order.
 func centre() {
 	function("centre32", "func(dst, src, mean *float32, n int, scale float64, far float32)")
 	dst, src, mean, n := parameter("dst"), parameter("src"), parameter("mean"), parameter("n")

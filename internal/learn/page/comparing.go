@@ -239,8 +239,8 @@ func drawComparing(r *reader) (v View) {
 	return v
 }
 
-// scatterOf bounds the errors of an attack's true and false positive rates, with 95 percent confidence. The
-// argument `runs` is the number of trainings for each rate.
+// scatterOf bounds the errors of an attack's true and false positive rates, with 95 percent confidence. Each
+// rate is measured on `runs` trainings.
 func scatterOf(runs int) float64 {
 	// For each rate, the inequality of Dvoretzky, Kiefer and Wolfowitz (constant of Massart 1990) fails with
 	// probability at most 2.5 percent.

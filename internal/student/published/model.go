@@ -268,8 +268,8 @@ func FromModel(p Private) (*Model, error) {
 }
 
 // Charged returns the ledger entry that committed a labels file, and the guarantee of the whole ledger at
-// path. The argument sha256 is the file's hash in hexadecimal. Charged verifies the whole ledger against the
-// stored head. If the ledger did not commit the file, the error is a [*fault.Error].
+// path. The file's hexadecimal hash is `sha256`. Charged verifies the whole ledger against the stored head.
+// If the ledger did not commit the file, the error is a [*fault.Error].
 func Charged(path, sha256 string) (Provenance, error) {
 	raw, err := hex.DecodeString(sha256)
 	if err != nil || len(raw) != 32 {

@@ -58,8 +58,8 @@ const (
 	teacherDelta   = 1e-5
 )
 
-// NewLearner returns the named learner for rows with the given number of columns. The argument `image` is the
-// shape of a row, or zero if rows are not images.
+// NewLearner returns the named learner for rows with the given number of columns. If rows are images, `image`
+// is a row's shape, otherwise zero.
 func NewLearner(ctx context.Context, name string, columns int, image dataset.Shape) (teachers.Learner, error) {
 	pool := golearn.Pooling{}
 	if image.Rows%2 == 0 && image.Cols%2 == 0 && image.Pixels() == columns && columns > 0 && image.Planes() == 1 {
@@ -150,8 +150,8 @@ func (l mixedForest) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.R
 
 const defaultTeachers = 100
 
-// TeachersFor returns the number of teachers, about max(2 sqrt(units), min(200, units/20)). The argument
-// units is the number of private units, and must be public.
+// TeachersFor returns the number of teachers, about max(2 sqrt(units), min(200, units/20)). The number
+// `units` of private units must be public.
 func TeachersFor(units int) int {
 	// At equal noise, and if most teachers agree, the number of answers grows with the square of the number
 	// of teachers. On development splits at epsilon 2, 200 teachers give more right answers than 100

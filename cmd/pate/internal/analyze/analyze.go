@@ -122,7 +122,7 @@ func readAnswers(path string, votes *votes.Source) ([]bool, error) {
 	return answered, nil
 }
 
-// parseAnswers returns true at index i if query from+i has a label.
+// parseAnswers returns true at index q-from if query q has a label.
 func parseAnswers(r io.Reader, from, to, classes int, names []string) ([]bool, error) {
 	answered, seen := make([]bool, to-from), make([]bool, to-from)
 	in := csv.NewReader(r)

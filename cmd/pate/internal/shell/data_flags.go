@@ -122,8 +122,9 @@ func (f *DataFlags) WarnUnits(g *Globals) {
 	}
 }
 
-// DeltaGate checks --delta, given the number `size` of units (see [CheckDelta]). The returned function checks
-// --delta while a table is read. With --quick or --ledger, or without --delta, DeltaGate returns nil.
+// DeltaGate checks --delta, given the number `size` of units (see [CheckDelta]). While a table is read, the
+// returned function checks --delta against the units so far. With --quick or --ledger, or without --delta,
+// DeltaGate returns nil.
 func (f *DataFlags) DeltaGate(g *Globals, cmd *cobra.Command, noun string, size int) (func(units int, all bool) error, error) {
 	ledger := cmd.Flag("ledger") // a ledger has its own delta, and a quick run has a tenth of the units
 	if !cmd.Flags().Changed("delta") || f.Quick || ledger != nil && ledger.Changed {

@@ -35,8 +35,8 @@ func (t Target) refused(why, fix, format string, args ...any) error {
 
 func (t Target) unread(err error) error { return t.refused("", "choose another file", ": %w", err) }
 
-// CheckDistinct refuses a target that is one of the paths, directly or through links. The argument `what`
-// describes the paths in errors.
+// CheckDistinct refuses a target that is one of the paths, directly or through links. Errors call the paths
+// `what`.
 func (t Target) CheckDistinct(what string, paths ...string) error {
 	for _, path := range paths {
 		same, err := durable.Same(t.Path, path)
@@ -251,7 +251,7 @@ func OpenInput(cmd *cobra.Command, path string) (io.ReadCloser, error) {
 	return durable.OpenRegular(path)
 }
 
-// ReadStart returns the first bytes of a file. The argument `most` is the maximum number of bytes.
+// ReadStart returns the first bytes of a file, at most `most` bytes.
 func ReadStart(path string, most int64) ([]byte, error) {
 	f, err := durable.OpenRegular(path)
 	if err != nil {

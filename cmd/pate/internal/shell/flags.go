@@ -131,7 +131,7 @@ func add(flags *pflag.FlagSet, name, usage string, place any) {
 // the kinds "one" and "list", CheckValues refuses all other words.
 type Values []string
 
-// Take returns Values of a kind, such as "one" or "file", with the given words.
+// Take returns kind, such as "one" or "file", followed by words.
 func Take(kind string, words ...string) Values { return append(Values{kind}, words...) }
 
 func Files(endings ...string) Values { return Take("file", endings...) }

@@ -33,8 +33,8 @@ type FolderRun[T any] struct {
 	Print func(g *Globals, result T) error
 }
 
-// CommandLine returns the identity of a run. The argument `data` is the name or the paths of the data. The
-// argument `held` contains further inputs.
+// CommandLine returns the identity of a run. The argument `data` is the name or the paths of the data, and
+// `held` contains further inputs.
 func (g *Globals) CommandLine(kind, data, command string, held ...any) run.Identity {
 	return run.Identity{Kind: kind, Command: command, Settings: struct {
 		Data    string `json:"data"`
