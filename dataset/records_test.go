@@ -29,7 +29,8 @@ func rowsUntilError(next func() (row, error)) (rows []row, err error) {
 // FuzzRowsAreThoseOfEncodingCSV compares rows, their lines and errors with those of package encoding/csv alone.
 func FuzzRowsAreThoseOfEncodingCSV(f *testing.F) {
 	for _, text := range []string{"x,y,c\n1,?,b\n3,4,a", "\"a\nb\",1\r\n\r\n2,\"3\"\"4\"\n", "1; 2\n\"3\";4\r", "a\rb,\r\r\n\n,\r", "1,\"2\" ,3\n", "1\"2,3\n\"",
-		"\xef\xbb\xbf \"a\", b\n\"\",\"\n\n\"\n", "\xff,\u00a0x\u00a0\n\"\xff\"\n", "  \n\t,\v\n\r\n\r"} {
+		"\xef\xbb\xbf \"a\", b\n\"\",\"\n\n\"\n", "\xff,\u00a0x\u00a0\n\"\xff\"\n", "  \n\t,\v\n\r\n\r",
+		"12 € a,» b « c;d,ø\n"} { // a separator with its highest bit set is no separator
 		for _, comma := range []rune{',', ';', '\t', ' ', 'x', '\v', 'é', 0, -1} {
 			f.Add([]byte(text), comma, byte(3))
 		}
