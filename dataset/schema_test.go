@@ -87,6 +87,21 @@ func TestPrivateRowsAreReadByThePublicSchema(t *testing.T) {
 	require.NotNil(t, again.Truth)
 }
 
+// TestRareCategoriesAreKnown: a public category is not strange because more frequent ones have all features.
+func TestRareCategoriesAreKnown(t *testing.T) {
+	dir, public, private := t.TempDir(), "town,x,ill\n", "town,x,ill\n"
+	for i := range 3 * maxCategories { // half of the towns have two public rows, the others one
+		public += fmt.Sprintf("t%d,%d,%c\n", i%(2*maxCategories), i%7, 'a'+i%2)
+		private += fmt.Sprintf("t%d,%d,%c\n", maxCategories+i%maxCategories, i%7, 'a'+i%2)
+	}
+	reading := Reading{CSV: CSVOptions{Label: "ill"}}
+	s, _, err := ReadPublic(Source{Path: put(t, dir, "public.csv", []byte(public))}, reading)
+	require.NoError(t, err)
+	require.Len(t, s.Encoder.columns[0].categories, maxCategories)
+	_, err = s.ReadPrivate(Source{Path: put(t, dir, "private.csv", []byte(private))})
+	require.NoError(t, err)
+}
+
 func TestTablesThatDifferAreNamed(t *testing.T) {
 	dir := t.TempDir()
 	columns := []string{"weight", "sex", "ill"}
