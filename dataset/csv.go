@@ -49,6 +49,11 @@ type CSVOptions struct {
 	// Unlabelled is for rows whose labels a model will predict. Every column becomes a feature, and Y is -1.
 	// Unlabelled together with Label is an error.
 	Unlabelled bool
+	// Accept, if not nil, is called with the number of private units of a table. An error refuses the table.
+	// While rows are read, all is false, and units counts the private units so far, as protocol Literature
+	// splits them. Before rows are encoded, all is true, and units is the number in the split. All is always
+	// false in a call by [Schema.ReadPrivate], which calls Accept only if each row is a unit.
+	Accept func(units int, all bool) error `json:"-"`
 
 	split  *ownSplit // the table is split after reading; nil for other tables
 	needed []string  // features that are used, nil for all; other columns may have a type that cannot be read

@@ -70,10 +70,6 @@ type Options struct {
 	Keep          []string // as in [Reading]
 	ImageSize     Shape    // as in [Reading]
 
-	// Accept, if not nil, is called with the number of private units of a table. An error refuses the table.
-	// While rows are read, all is false, and units counts the private units so far, as protocol Literature
-	// splits them. Before rows are encoded, all is true, and units is the number in the split.
-	Accept func(units int, all bool) error
 	// Ranges, if not nil, declares the columns of a table without public rows. The pool is drawn from these
 	// ranges.
 	Ranges *Ranges
@@ -151,7 +147,7 @@ func Open(where string, opt Options) (Data, error) {
 			return Data{Name: tableName(where), Kind: Columns, numbers: t, Ranges: opt.Ranges}, opt.mark(err)
 		}
 		if !opt.CSV.Unlabelled {
-			opt.CSV.split = &ownSplit{accept: opt.Accept, place: newSplit(Literature), seen: map[string]bool{}}
+			opt.CSV.split = &ownSplit{accept: opt.CSV.Accept, place: newSplit(Literature), seen: map[string]bool{}}
 		}
 		t, err := ReadTable(where, opt.CSV)
 		if err != nil {

@@ -221,7 +221,7 @@ func (s *Schema) ReadTask(src Source) (Task, error) {
 func (s *Schema) readPrivate(src Source) (Set, error) {
 	reading := s.reading
 	if s.Encoder != nil {
-		reading.CSV.public, reading.CSV.schema = s.header(), s
+		reading.CSV.public, reading.CSV.schema, reading.CSV.split = s.header(), s, &ownSplit{accept: reading.CSV.Accept, seen: map[string]bool{}}
 	}
 	in, err := reading.open(src, false)
 	if err != nil {

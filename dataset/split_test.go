@@ -349,17 +349,17 @@ func TestUnitsAreAcceptedWhileRead(t *testing.T) {
 		}
 		path := testkit.Write(t, filepath.Join(t.TempDir(), "t.csv"), []byte(text.String()))
 		var counts []int
-		opt := Options{CSV: CSVOptions{Label: "y", Unit: unit}, Accept: func(units int, all bool) error {
+		opt := Options{CSV: CSVOptions{Label: "y", Unit: unit, Accept: func(units int, all bool) error {
 			require.Equal(t, len(counts) == 2, all)
 			counts = append(counts, units)
 			return nil
-		}}
+		}}}
 		task := testkit.Must(testkit.Must(Open(path, opt)).Task(Literature))
 		n := task.Private.UnitCount()
 		require.Equal(t, n, counts[2])
 		require.InDelta(t, n, counts[1], 5)
 		require.InDelta(t, n/2, counts[0], 0.01*float64(n))
-		opt.Accept = func(int, bool) error { return fs.ErrPermission }
+		opt.CSV.Accept = func(int, bool) error { return fs.ErrPermission }
 		require.ErrorIs(t, testkit.Err(Open(path, opt)), fs.ErrPermission)
 	}
 }

@@ -83,8 +83,8 @@ func (t *Table) read(row int, cells []string) {
 }
 
 type ownSplit struct {
-	accept func(units int, all bool) error // as in Options
-	place  *placer                         // of the protocol Literature
+	accept func(units int, all bool) error // as in CSVOptions
+	place  *placer                         // of the protocol Literature; nil if all rows are private
 	seen   map[string]bool                 // units, if they are in a column
 	units  int                             // number of private units so far
 }
@@ -92,14 +92,14 @@ type ownSplit struct {
 const acceptEvery = 1 << 16 // rows
 
 func (s *ownSplit) count(rows int, unit string, content *contentNames) error {
-	if s == nil || s.accept == nil {
+	if s == nil || s.accept == nil || s.place == nil && unit != "" { // how early a number of units is reached is private
 		return nil
 	}
 	key, known := unit, s.seen[unit]
-	if s.seen[unit] = unit != ""; unit == "" { // the row is its own unit
+	if s.seen[unit] = unit != ""; unit == "" && s.place != nil { // the row is its own unit
 		key = string(appendGroup(nil, content.hashes[rows-1]))
 	}
-	if !known && s.place.part(key) == 0 {
+	if !known && (s.place == nil || s.place.part(key) == 0) {
 		s.units++
 	}
 	if rows%acceptEvery != 0 {
@@ -196,7 +196,7 @@ func newTableBuilder(path string, opt CSVOptions, names []string) (*tableBuilder
 	}
 	b.out = &Table{Name: tableName(path), Provenance: filepath.Base(path), Rule: opt.Rule, header: names, rowUnits: opt.RowUnits}
 	b.missing, b.schema = opt.Missing, opt.schema
-	if b.out.split = opt.split; opt.split != nil {
+	if b.out.split = opt.split; opt.split != nil && opt.schema == nil {
 		b.out.stored = &cellStore{}
 	}
 	if text >= 0 {

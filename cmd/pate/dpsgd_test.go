@@ -37,6 +37,26 @@ func typed(t *testing.T, code int, args ...string) (stdout, stderr string) {
 	return out.String(), errs.String()
 }
 
+// TestDPSGDRefusesALargeDeltaWhileItReads: the last line of the private rows is malformed, so another refusal came before it.
+// Units in a column are counted only at the end, and so are rows of which some are dropped.
+func TestDPSGDRefusesALargeDeltaWhileItReads(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	private, public := filepath.Join(dir, "private.csv"), filepath.Join(dir, "public.csv")
+	require.NoError(t, os.WriteFile(private, append(blobs(66_000), "1\n"...), 0o600))
+	require.NoError(t, os.WriteFile(public, blobs(300), 0o600))
+	for more, want := range map[string]string{
+		"--delta 1e-2 --drop who":                     "delta 0.01 must be below 1/n, and n, the number of private records, is at least 65536\n",
+		"--delta 1e-5 --drop who":                     "row 66002 ",
+		"--delta 1e-2 --unit who":                     "row 66002 ",
+		"--delta 1e-2 --drop who --other-labels drop": "row 66002 ",
+		"--delta 1e-2 --drop who --size 70":           "row 66002 ", // the declared number counts
+	} {
+		_, stderr := typed(t, shell.ExitInvalidInput, append([]string{"dpsgd", private, "--public", public, "--label", "kind"}, strings.Fields(more)...)...)
+		require.Contains(t, stderr, want, more)
+	}
+}
+
 func TestDPSGDGoesOnWhereItWasInterrupted(t *testing.T) {
 	t.Parallel()
 	goesOn(t, "epsilon-2-run-0")

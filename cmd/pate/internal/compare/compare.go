@@ -70,8 +70,8 @@ func compare(cmd *cobra.Command, g *shell.Globals, f compareFlags) error {
 		f.Split = string(dataset.FullTest) // the default split scores a tenth of the test images
 	}
 	f.WarnUnits(g)
-	gate, _ := f.DeltaGate(g, cmd, "private units", 0)
-	task, err := f.task(gate)
+	_ = f.DeltaGate(g, cmd, "private units", 0)
+	task, err := f.task()
 	if err != nil {
 		return err
 	}
@@ -251,7 +251,7 @@ func (f compareFlags) countedPool() string {
 	return ""
 }
 
-func (f compareFlags) task(accept func(units int, all bool) error) (dataset.Task, error) {
+func (f compareFlags) task() (dataset.Task, error) {
 	switch {
 	case f.drawnPool() && f.ranges == "":
 		return dataset.Task{}, &shell.CommandError{Code: shell.ExitUsage, What: fmt.Errorf("--pool %s needs --ranges", f.pool),
@@ -265,7 +265,7 @@ func (f compareFlags) task(accept func(units int, all bool) error) (dataset.Task
 	if err != nil {
 		return dataset.Task{}, err
 	}
-	opt.CSV.Silo, opt.Accept = f.silos, accept
+	opt.CSV.Silo = f.silos
 	if f.drawnPool() {
 		if opt.Ranges, err = dataset.ReadRanges(f.ranges); err != nil {
 			return dataset.Task{}, shell.FaultError(err, "data")

@@ -253,12 +253,11 @@ func (f *ownFlags) check(given func(string) bool, size int) error {
 }
 
 func (f *dpsgdFlags) task(cmd *cobra.Command, g *shell.Globals) (dataset.Task, *dataset.Schema, error) {
-	gate, err := f.data.DeltaGate(g, cmd, "private records", f.size)
-	if err != nil {
+	if err := f.data.DeltaGate(g, cmd, "private records", f.size); err != nil {
 		return dataset.Task{}, nil, err
 	}
 	if f.own.private == "" {
-		task, err := f.data.Task(g, gate)
+		task, err := f.data.Task(g)
 		return task, nil, err
 	}
 	pair := f.data.Pair(f.own.public, f.own.publicLabels, f.unitName, f.own.accept)

@@ -115,11 +115,10 @@ func (f *tuneFlags) run(cmd *cobra.Command, g *shell.Globals) error {
 			return err
 		}
 	}
-	gate, err := f.data.DeltaGate(g, cmd, "private records", f.size)
-	if err != nil {
+	if err := f.data.DeltaGate(g, cmd, "private records", f.size); err != nil {
 		return err
 	}
-	task, err := f.data.Task(g, gate)
+	task, err := f.data.Task(g)
 	if err != nil {
 		return err
 	}

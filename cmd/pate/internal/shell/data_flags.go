@@ -32,7 +32,8 @@ type DataFlags struct {
 	Labels, Units string // files for NPY or idx rows
 	Columns       ColumnFlags
 
-	KeepBytes bool // not a flag; see [namedsets.Open]
+	KeepBytes bool                            // not a flag; see [namedsets.Open]
+	accept    func(units int, all bool) error // set by DeltaGate
 }
 
 func (f *DataFlags) Add(flags *pflag.FlagSet) {
@@ -54,7 +55,7 @@ func (f *DataFlags) Names() []string {
 }
 
 func (f *DataFlags) Options() (dataset.Options, error) {
-	o := dataset.Options{CSV: dataset.CSVOptions{Label: f.Label, Unit: f.Unit, AskLabel: true}, Kind: dataset.Kind(f.Kind),
+	o := dataset.Options{CSV: dataset.CSVOptions{Label: f.Label, Unit: f.Unit, AskLabel: true, Accept: f.accept}, Kind: dataset.Kind(f.Kind),
 		Labels: f.Labels, Units: f.Units, Embeddings: f.Columns.Embeddings}
 	if f.Unit == noUnit {
 		o.CSV.Unit, o.CSV.RowUnits = "", true
@@ -122,36 +123,36 @@ func (f *DataFlags) WarnUnits(g *Globals) {
 	}
 }
 
-// DeltaGate checks --delta, given the number `size` of units (see [CheckDelta]). While a table is read, the
-// returned function checks --delta against the units so far. With --quick or --ledger, or without --delta,
-// DeltaGate returns nil.
-func (f *DataFlags) DeltaGate(g *Globals, cmd *cobra.Command, noun string, size int) (func(units int, all bool) error, error) {
+// DeltaGate checks --delta, given the number `size` of units (see [CheckDelta]). If size is 0, a table
+// with too many units is refused when f reads it. With --quick or --ledger, or without --delta, DeltaGate
+// does nothing.
+func (f *DataFlags) DeltaGate(g *Globals, cmd *cobra.Command, noun string, size int) error {
 	ledger := cmd.Flag("ledger") // a ledger has its own delta, and a quick run has a tenth of the units
 	if !cmd.Flags().Changed("delta") || f.Quick || ledger != nil && ledger.Changed {
-		return nil, nil
+		return nil
 	}
-	return func(units int, all bool) error {
-		err := CheckDelta(g.Delta, units, noun)
+	f.accept = func(units int, all bool) error {
+		err := CheckDelta(g.Delta, cmp.Or(size, units), noun)
 		var refused *CommandError
 		if all || !errors.As(err, &refused) {
 			return err
 		}
-		if f.Split == string(dataset.Development) { // has fewer private units
+		if f.Split == string(dataset.Development) || f.OtherLabels == dataset.DropOther { // has fewer private units
 			return nil
 		}
 		refused.What = fmt.Errorf("delta %g must be below 1/n, and n, the number of %s, is at least %d", g.Delta, noun, units)
 		refused.Fix = "omit --delta: its default follows from n"
 		return refused
-	}, CheckDelta(g.Delta, size, noun)
+	}
+	return CheckDelta(g.Delta, size, noun)
 }
 
-func (f *DataFlags) Task(g *Globals, accept func(units int, all bool) error) (dataset.Task, error) {
+func (f *DataFlags) Task(g *Globals) (dataset.Task, error) {
 	f.WarnUnits(g)
 	opt, err := f.Options()
 	if err != nil {
 		return dataset.Task{}, err
 	}
-	opt.Accept = accept
 	return f.TaskOf(opt)
 }
 
@@ -165,7 +166,7 @@ func (f *DataFlags) TaskOf(opt dataset.Options) (dataset.Task, error) {
 	if err == nil && f.Quick {
 		task.Private, err = task.Private.Sample(0.1)
 	}
-	var refused *CommandError // by opt.Accept
+	var refused *CommandError // by DeltaGate
 	switch {
 	case errors.As(err, &refused):
 		return dataset.Task{}, refused

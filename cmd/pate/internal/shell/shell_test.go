@@ -61,13 +61,18 @@ func TestTargetsAreSwept(t *testing.T) {
 func TestALargeDeltaIsRefusedEarly(t *testing.T) {
 	g, cmd := &Globals{}, &cobra.Command{}
 	cmd.Flags().Float64Var(&g.Delta, "delta", 0.01, "")
-	gate := testkit.Must((&DataFlags{}).DeltaGate(g, cmd, "units", 1000))
-	require.Nil(t, gate, "the default follows from the units")
+	gate := func(f DataFlags, size int) func(int, bool) error {
+		require.NoError(t, f.DeltaGate(g, cmd, "units", size))
+		return f.accept
+	}
+	require.Nil(t, gate(DataFlags{}, 1000), "the default follows from the units")
 	require.NoError(t, cmd.Flags().Set("delta", "0.01"))
-	require.Nil(t, testkit.Must((&DataFlags{Quick: true}).DeltaGate(g, cmd, "units", 0)))
-	require.ErrorContains(t, testkit.Err((&DataFlags{}).DeltaGate(g, cmd, "units", 1000)), "must be below 1/1000")
-	for split, early := range map[dataset.Protocol]bool{dataset.Literature: true, dataset.Development: false} {
-		gate := testkit.Must((&DataFlags{Split: string(split)}).DeltaGate(g, cmd, "units", 99))
+	require.Nil(t, gate(DataFlags{Quick: true}, 0))
+	require.ErrorContains(t, (&DataFlags{}).DeltaGate(g, cmd, "units", 1000), "must be below 1/1000")
+	for f, early := range map[*DataFlags]bool{{Split: string(dataset.Literature)}: true, {Split: string(dataset.Development)}: false,
+		{OtherLabels: "other"}: true, {OtherLabels: dataset.DropOther}: false} {
+		require.NoError(t, gate(*f, 99)(100, true), "a declared number counts")
+		gate := gate(*f, 0)
 		require.NoError(t, gate(99, true))
 		require.NoError(t, gate(99, false))
 		require.ErrorContains(t, gate(100, true), "must be below 1/100, where 100 is the number of units")
