@@ -46,7 +46,7 @@ func TestDPSGDRefusesALargeDeltaWhileItReads(t *testing.T) {
 	require.NoError(t, os.WriteFile(private, append(blobs(66_000), "1\n"...), 0o600))
 	require.NoError(t, os.WriteFile(public, blobs(300), 0o600))
 	for more, want := range map[string]string{
-		"--delta 1e-2 --drop who":                     "delta 0.01 must be below 1/n, and n, the number of private records, is at least 65536\n",
+		"--delta 1e-2 --drop who":                     "delta 0.01 must be below 1/n, and n, the number of private records, is at least 1/delta\n",
 		"--delta 1e-5 --drop who":                     "row 66002 ",
 		"--delta 1e-2 --unit who":                     "row 66002 ",
 		"--delta 1e-2 --drop who --other-labels drop": "row 66002 ",

@@ -127,7 +127,7 @@ func clippedDescription() aggregate.Description {
 	return aggregate.Description{
 		Name: "clipped", Short: "a token of a public list, by clipped log-probabilities of the teachers",
 		Parameters: []aggregate.Parameter{
-			{Name: "clip", Doc: "most a teacher moves a log-probability", Kind: "share", Min: 0x1p-10, Max: 1e6},
+			{Name: "clip", Doc: "clip bound of log-probability differences", Kind: "share", Min: 0x1p-10, Max: 1e6},
 			limit("teachers", "number of teachers, by which the sum is divided", 1<<30, 0),
 			{Name: "temperature", Doc: "temperature of the answers", Kind: "noise", Min: 0x1p-10, Max: 1e6},
 		},

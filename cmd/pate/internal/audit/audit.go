@@ -73,7 +73,7 @@ func New(g *shell.Globals) *cobra.Command {
 	shell.Declare(cmd.Flags(), "audit", shell.To{"samples": &f.samples, "alpha": &f.alpha, "list": &f.list, "delta": &g.Delta})
 	ofOutside = f.outside.declare(cmd)
 	cmd.Flags().StringSliceVar(&f.suite, "suite", []string{"default"},
-		"targets to audit: default, trained or museum (published mistakes), or names that --list prints")
+		"targets: default, trained, or museum of known mistakes; or names that --list prints")
 	cmd.Flags().StringSliceVar(&f.broken, "broken", nil,
 		"deliberate mistakes to audit: all, trained, or names (that --list prints), instead of the targets")
 	shell.OfLater(cmd.Flag("suite"), func() shell.Values {

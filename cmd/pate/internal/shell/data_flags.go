@@ -140,7 +140,7 @@ func (f *DataFlags) DeltaGate(g *Globals, cmd *cobra.Command, noun string, size 
 		if f.Split == string(dataset.Development) || f.OtherLabels == dataset.DropOther { // has fewer private units
 			return nil
 		}
-		refused.What = fmt.Errorf("delta %g must be below 1/n, and n, the number of %s, is at least %d", g.Delta, noun, units)
+		refused.What = fmt.Errorf("delta %g must be below 1/n, and n, the number of %s, is at least 1/delta", g.Delta, noun)
 		refused.Fix = "omit --delta: its default follows from n"
 		return refused
 	}

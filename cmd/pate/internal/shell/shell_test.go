@@ -77,7 +77,7 @@ func TestALargeDeltaIsRefusedEarly(t *testing.T) {
 		require.NoError(t, gate(99, false))
 		require.ErrorContains(t, gate(100, true), "must be below 1/100, where 100 is the number of units")
 		if err := gate(100, false); early {
-			require.ErrorContains(t, err, "n, the number of units, is at least 100")
+			require.ErrorContains(t, err, "n, the number of units, is at least 1/delta")
 		} else {
 			require.NoError(t, err)
 		}
