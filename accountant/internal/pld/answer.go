@@ -38,13 +38,12 @@ type Target struct {
 
 // Epsilon bounds the epsilon of the sum s. This epsilon is the maximum over the directions (P, Q) and (Q, P).
 func (m *Composer) Epsilon(ctx context.Context, s *Sum, to Target) (Interval, error) {
-	if math.IsInf(s.mu2, 1) { // noise too small for a float64
+	switch {
+	case math.IsInf(s.mu2, 1): // noise too small for a float64
 		return Interval{Upper: math.Inf(1)}, nil
-	}
-	if len(s.pairs.Keys) == 0 {
-		if s.mu2 == 0 {
-			return Interval{Reached: true}, nil
-		}
+	case s.variation() <= math.Min(to.DeltaUp, to.DeltaLow), len(s.pairs.Keys) == 0 && s.mu2 == 0:
+		return Interval{Reached: true}, nil
+	case len(s.pairs.Keys) == 0:
 		return gaussianInterval(s.mu2, to.DeltaUp, to.DeltaLow), nil
 	}
 	v, err := m.oneOrder(ctx, s, false, to)
@@ -112,8 +111,7 @@ func (m *Composer) oneOrder(ctx context.Context, s *Sum, reverse bool, to Target
 		}
 	}
 	best := Interval{Upper: math.Inf(1)}
-	aim := q.width(to.Gap, best.Upper)
-	budget := q.firstBudget() * aim
+	budget := q.firstBudget() * q.width(to.Gap, best.Upper)
 	if to.enough > 0 { // often a coarse upper bound is enough
 		budgets := []float64{8 * budget}
 		if far := (to.enough - q.aimed) / 2; q.steep > 0 && far > 8*budget {
@@ -133,8 +131,8 @@ func (m *Composer) oneOrder(ctx context.Context, s *Sum, reverse bool, to Target
 			}
 		}
 	}
-	capped, last := false, math.Inf(1)
-	for round := 0; round < maxRounds; round++ {
+	last := math.Inf(1)
+	for range maxRounds {
 		before := budget
 		var up, low *profile
 		var err error
@@ -155,11 +153,10 @@ func (m *Composer) oneOrder(ctx context.Context, s *Sum, reverse bool, to Target
 		if low != nil {
 			best.Lower = math.Max(best.Lower, low.epsilon(to.DeltaLow))
 		}
-		capped = budget > before
 		best.Points = c.largest
 		width := best.Upper - best.Lower
-		aim = q.width(to.Gap, best.Upper)
-		if to.OnlyLower || to.OnlyUpper || width <= aim || capped || q.sparse() && width <= to.Gap && width > 0.95*last {
+		aim := q.width(to.Gap, best.Upper)
+		if to.OnlyLower || to.OnlyUpper || width <= aim || budget > before || q.sparse() && width <= to.Gap && width > 0.95*last {
 			break
 		}
 		last = width

@@ -1,8 +1,6 @@
 package pld
 
-import (
-	"math"
-)
+import "math"
 
 func (q *query) compose(c *convolver, gap float64, up bool) (*tilted, error) {
 	top, stages := q.plan(gap)

@@ -256,6 +256,21 @@ func (s *Sum) Different(u *Sum) int { return s.pairs.Union(&u.pairs) }
 // Reveals reports whether the data themselves are released.
 func (s *Sum) Reveals() bool { return s.reveals }
 
+// variation bounds the total variation distance, which is delta at epsilon 0, or returns 1. The distance is
+// at most the sum of the distances of all runs, and at most half the root of the chi-square divergence.
+func (s *Sum) variation() float64 {
+	sum, chi := math.Erf(math.Sqrt(s.mu2/8)), s.mu2
+	for i, p := range s.pairs.Keys {
+		if p.kind != pairSampled {
+			return 1
+		}
+		n := float64(s.pairs.Counts[i])
+		sum += n * p.a * math.Erf(math.Sqrt2/4/p.b)
+		chi += n * math.Log1p(p.a*math.Expm1(1/(p.b*p.b))*p.a)
+	}
+	return math.Max(math.Min(sum, math.Sqrt(math.Expm1(chi))/2)*(1+0x1p-30), 1e-100) // more than what underflows
+}
+
 // HasSeveral reports whether s contains a pair made by [Several].
 func (s *Sum) HasSeveral() bool {
 	return slices.ContainsFunc(s.pairs.Keys, func(p Pair) bool { return p.kind == pairSeveral })

@@ -15,7 +15,6 @@ type profile struct {
 	up     bool
 	// Let x be the distance of a loss above point k. excess[k] is the tilted mean of e^{-lambda x} (1 - e^-x)
 	// over x >= 0. rest[k] is the tilted mean of e^{-(lambda+1) x} over x >= 0.
-
 	excess, rest []float64
 	weight       float64 // max over x > 0 of w(x) = e^{-lambda x} (1 - e^-x)
 	spread       float64 // bounds sqrt(h sum of w(x)^2) on the lattice and all finer lattices

@@ -245,9 +245,7 @@ func (q *query) sparse() bool {
 	return !q.reverse && q.steps() < 1000 && q.center < q.aimed/10 && q.dense()
 }
 
-const leastSlope = 0.03
-
-const errorShare = 0.02
+const leastSlope, errorShare = 0.03, 0.02
 
 func (q *query) cost(gap, depth float64) float64 {
 	top, stages := q.plan(gap)

@@ -64,7 +64,6 @@ const (
 func (s several) depths(logDelta float64) []float64 {
 	// A Fourier transform has large errors at rare outcomes. If delta is small, a tilt towards these outcomes
 	// makes their masses accurate.
-
 	const share = 3e-11
 	if logDelta > math.Log(share*float64(s.steps)) {
 		return []float64{0}
@@ -254,7 +253,6 @@ func (f *term) law(p []float64, lambda float64) *tilted {
 
 // Apart from the errors of t, the ratio of a true mass and p e^(logM - lambda loss) is at most e^slack in
 // either direction.
-
 type tiltedSum struct {
 	t             *tilted
 	lambda, slack float64
