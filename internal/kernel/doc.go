@@ -43,8 +43,9 @@
 // module in gen generates the assembly (go generate). On other machines, and for float64, the loops are
 // portable Go.
 //
-// Matrix products have a second version for AVX-512. Both versions give the same bits, because the order of
-// operations on an element is the same. GODEBUG=cpu.avx512f=off selects AVX2, and cpu.avx2=off portable Go.
+// Matrix products, sparse products and exponentials also have a version for AVX-512. Both versions give the
+// same bits, because the order of operations on an element is the same. GODEBUG=cpu.avx512f=off selects AVX2,
+// and cpu.avx2=off portable Go.
 //
 // Matrix products in assembly and in portable Go differ in the last bits, because only assembly fuses
 // multiplications and additions. Functions on vectors and rows do not differ.
