@@ -3,6 +3,7 @@ package run
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -94,6 +95,7 @@ func (f File) agrees(is ledger.Config) error {
 			differ = append(differ, fmt.Sprintf("%s is %v, not %v", name, is, want))
 		}
 	}
+	listed := func(names []string) string { return cmp.Or(strings.Join(names, ", "), "empty") }
 	want := f.Expect
 	field("epsilon", is.Epsilon, want.Epsilon, want.Epsilon != 0)
 	field("delta", is.Delta, want.Delta, want.Delta != 0)
@@ -106,7 +108,7 @@ func (f File) agrees(is ledger.Config) error {
 		field("accountant", is.Method(), ledger.Config{Mode: is.Mode, Accountant: want.Accountant}.Method(), true)
 	}
 	field("noise", string(is.Noise), string(f.New.Noise), is.Noise != "")
-	field("list of checks skipped by --force", fmt.Sprint(is.Waived), fmt.Sprint(f.New.Waived), true)
+	field("list of checks skipped by --force", listed(is.Waived), listed(f.New.Waived), true)
 	if differ == nil {
 		return nil
 	}

@@ -46,7 +46,7 @@ func (u Units) Check(delta float64) error {
 	}
 	return &fault.Error{What: fmt.Sprintf("delta %g must be below 1/%d, where %[2]d is the number of %s", delta, u.N, u.Noun),
 		Why: fmt.Sprintf("this delta would allow publishing all data of one of the %s, chosen at random", u.Noun),
-		Fix: fmt.Sprintf("choose a delta of %.0e or less", 0.1/float64(u.N))}
+		Fix: fmt.Sprintf("choose a delta of %.0e or less, about a tenth of 1/%d", 0.1/float64(u.N), u.N)}
 }
 
 // UsualDelta is the largest result of DefaultDelta.
