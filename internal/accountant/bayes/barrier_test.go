@@ -27,6 +27,9 @@ func figure(t *testing.T) bayes.Figure {
 
 func TestAFigureIsNoEpsilon(t *testing.T) {
 	f := figure(t)
+	for _, verb := range []string{"%v", "%#v", "%s", "%d", "%f", "%x"} {
+		require.Equal(t, "opaque", fmt.Sprintf(verb, opaque.Of(4711)))
+	}
 	for _, hidden := range []reflect.Type{reflect.TypeFor[bayes.Figure](), reflect.TypeFor[*bayes.Figure](), reflect.TypeFor[opaque.Number](), reflect.TypeFor[*bayes.Account]()} {
 		for _, to := range []reflect.Type{reflect.TypeFor[float64](), reflect.TypeFor[float32](), reflect.TypeFor[int](), reflect.TypeFor[string](),
 			reflect.TypeFor[accountant.Event](), reflect.TypeFor[accountant.Bound](), reflect.TypeFor[accountant.Accountant](),
